@@ -1,0 +1,106 @@
+"""`recallite`: find the command, parse its arguments, run it, report errors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
+
+BUILT_IN = {
+    "search": ("recallite.cli.search", "search an agent's memory"),
+    "get": ("recallite.cli.get", "print a note, or some of its lines"),
+    "status": ("recallite.cli.status", "compare the index with the files"),
+    "config": ("recallite.cli.config", "show the resolved settings and where they come from"),
+}
+ENTRY_POINTS = "recallite.commands"
+"""Further commands join through this entry point group; each names a module like those of this package."""
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DEGRADED, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code (0 fine, 1 failed, 2 wrong usage, 3 degraded, 130 interrupted)."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins costs 25 ms a start
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        parser = _parser(arguments)
+        args = parser.parse_args(arguments)
+        if args.command is None:
+            parser.print_help()
+            return EXIT_USAGE
+        code = _run(args)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader of our output is gone (`recallite search … | head`): nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+
+
+def _run(args: argparse.Namespace) -> int:
+    from recallite.errors import RecalliteError
+
+    command: Command = args.module
+    try:
+        return command.run(args)
+    except RecalliteError as error:
+        print(f"recallite: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print("recallite: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Only the command that was asked for is imported; all of them for help."""
+    parser = argparse.ArgumentParser(prog="recallite", description="Searchable memory for AI agents.")
+    parser.add_argument("--version", action="version", version=f"recallite {_version()}")
+    parser.add_argument("--config", metavar="FILE", help="configuration file (default: openclaw.json as found)")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    asked = next((a for a in arguments if a in BUILT_IN), None)
+    if asked is not None and not {"-h", "--help"} & set(arguments[: arguments.index(asked)]):
+        module, summary = BUILT_IN[asked]
+        _add(commands, asked, import_module(module), summary)
+        return parser
+    for name, (module, summary) in BUILT_IN.items():
+        _add(commands, name, import_module(module), summary)
+    for name, command in _further_commands():
+        _add(commands, name, command, (command.__doc__ or "").strip().split("\n")[0].rstrip("."))
+    return parser
+
+
+def _further_commands() -> list[tuple[str, Command]]:
+    from importlib.metadata import entry_points
+
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+    return [(entry.name, entry.load()) for entry in found]
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, command: object, summary: str
+) -> None:
+    parser = commands.add_parser(name, help=summary, description=(getattr(command, "__doc__", "") or "").strip())
+    module: Command = command  # type: ignore[assignment]  # a module has the protocol's two functions
+    module.add_arguments(parser)
+    parser.set_defaults(module=module)
+
+
+def _version() -> str:
+    from recallite import __version__
+
+    return __version__
+
+
+if __name__ == "__main__":
+    sys.exit(main())

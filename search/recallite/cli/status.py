@@ -1,0 +1,97 @@
+"""Compare an agent's index with its files and say what is amiss.
+
+The exit code is 0 when all is well, 3 when the index is stale or degraded, 1 when it is missing or broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from recallite.cli.output import add_json, print_json
+
+if TYPE_CHECKING:
+    from recallite.types import Failure, IndexStatus
+
+_EXIT = {"ok": 0, "stale": 3, "degraded": 3, "empty": 1, "failed": 1}
+_LISTED = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agent", metavar="ID", help="agent (default: all agents)")
+    parser.add_argument("--verbose", action="store_true", help="list every file that is concerned")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from recallite.client import MemorySearch
+    from recallite.config import load_settings
+
+    settings = load_settings(args.config)
+    agents = [settings.agent(args.agent)] if args.agent is not None else [settings.agent(a) for a in settings.agent_ids]
+    found = []
+    for agent in agents:
+        with MemorySearch(settings=agent) as memory:
+            found.append(memory.status())
+    if args.json:
+        print_json([asdict(status) for status in found])
+    else:
+        for status in found:
+            print("\n".join(_lines(status, everything=args.verbose)))
+    return max(_EXIT[status.health] for status in found) if all(s.health in _EXIT for s in found) else 1
+
+
+def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
+    yield f"Memory of {status.agent}: {status.health}"
+    yield f"  Workspace:  {status.workspace}"
+    yield f"  Index:      {status.index_path}"
+    yield f"  Files:      {status.files_indexed} indexed of {status.files_on_disk} on disk, {status.chunks} chunks"
+    yield f"  Provider:   {_provider(status)}"
+    vectors = status.vectors
+    counts = f"{vectors.indexed} of {status.chunks} chunks"
+    waiting = f", {vectors.pending} pending" if vectors.pending else ""
+    failed = f", {vectors.failed} failed" if vectors.failed else ""
+    reason = f" ({vectors.reason})" if vectors.reason else ""
+    engine = f" by {vectors.engine}" if vectors.engine else ""
+    yield f"  Vectors:    {vectors.state}{engine}, {counts}{waiting}{failed}{reason}"
+    yield f"  Keywords:   {status.fts}"
+    cap = f" of at most {status.cache_max_entries}" if status.cache_max_entries else ", switched off"
+    yield f"  Cache:      {status.cache_entries} vectors{cap}"
+    if status.queue_length or status.writer:
+        yield f"  Queue:      {status.queue_length} marks{f', written by {status.writer}' if status.writer else ''}"
+    yield f"  Last run:   {_when(status.last_success)}"
+    for problem in status.problems:
+        yield f"  ! {problem}"
+    limit = None if everything else _LISTED
+    yield from _listed("not indexed yet", status.unindexed, limit)
+    yield from _listed("gone from the disk", status.vanished, limit)
+    yield from _listed("failed", [_failure(f) for f in status.failures], limit)
+    yield from _listed("left out", [_failure(f) for f in status.skipped], limit)
+
+
+def _provider(status: IndexStatus) -> str:
+    used = f"{status.provider}/{status.model}" if status.provider else "none"
+    asked = f" (requested: {status.requested_provider})"
+    reason = f": {status.provider_reason}" if status.provider_reason else ""
+    return f"{used}{asked}{reason}"
+
+
+def _failure(failure: Failure) -> str:
+    line = f":{failure.start_line}" if failure.start_line is not None else ""
+    return f"{failure.path}{line}: {failure.reason}"
+
+
+def _listed(title: str, entries: list[str] | tuple[str, ...], limit: int | None) -> Iterator[str]:
+    for entry in entries[:limit]:
+        yield f"    {title}: {entry}"
+    if limit is not None and len(entries) > limit:
+        yield f"    {title}: … and {len(entries) - limit} more (--verbose lists them)"
+
+
+def _when(seconds: float | None) -> str:
+    if seconds is None:
+        return "never completed"
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -1,0 +1,137 @@
+"""`MemorySearch`: what an agent's host uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from recallite.config import AgentSettings, load_settings
+from recallite.embeddings.choice import choose_provider
+from recallite.errors import RecalliteError
+from recallite.index.extension import extension_of
+from recallite.index.filters import Filter
+from recallite.search.connections import SearchConnections
+from recallite.search.fusion import Weights
+from recallite.search.questions import QuestionEmbedder
+from recallite.search.searcher import MAX_CANDIDATES, Searcher, SearchSettings
+from recallite.types import Excerpt, IndexStatus, SearchReply, Source
+
+
+class MemorySearch:
+    """One agent's memory: search it, read from it, ask how it is. Reads only, never waits for the indexer.
+
+    May be shared by threads and carried over a fork. Use it as a context manager, or call `close`.
+
+    Raises ConfigError and UnknownAgentError when it is made; an index that is not there yet raises
+    IndexMissingError from `search`.
+    """
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        *,
+        config: str | Path | None = None,
+        settings: AgentSettings | None = None,
+    ) -> None:
+        """`agent` None is the default agent; `config` None finds openclaw.json as the command line does."""
+        self.settings = settings if settings is not None else load_settings(config).agent(agent)
+        self._extension = extension_of(self.settings)
+        self._choice = choose_provider(self.settings)
+        self._connections = SearchConnections(self.settings.index_path, self._extension)
+        self._questions = QuestionEmbedder(self._choice)
+        self._searcher = Searcher(_search_settings(self.settings), self._connections, self._questions)
+
+    @property
+    def agent(self) -> str:
+        return self.settings.agent
+
+    def search(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        min_score: float | None = None,
+        sources: Sequence[Source] | None = None,
+        folder: str | None = None,
+        explain: bool = False,
+    ) -> SearchReply:
+        """The chunks that answer `query`, best first.
+
+        At most `max_results` (1 to 200, by default `query.maxResults`) with a score of at least `min_score`
+        (0..1, by default `query.minScore`); a chunk with every term of the query is never held back.
+        `sources` and `folder` (an index path, or the folder of some) narrow the search exactly.
+        Raises IndexUnusableError and its subclasses; no query text raises.
+        """
+        self._check_enabled()
+        defaults = self._searcher.settings
+        wanted = defaults.max_results if max_results is None else max_results
+        if wanted < 1:
+            raise ValueError(f"max_results is {wanted}, it must be at least 1")
+        least = defaults.min_score if min_score is None else min_score
+        if not 0.0 <= least <= 1.0:
+            raise ValueError(f"min_score is {least}, it must be between 0 and 1")
+        where = Filter(tuple(sources) if sources is not None else None, folder)
+        return self._searcher.search(
+            query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
+        )
+
+    def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
+        """Lines of a note by its path as search gives it; empty text for a file that is not there.
+
+        Raises MemoryPathError, with the reason, for a path outside the memory.
+        """
+        self._check_enabled()
+        from recallite.workspace import read_excerpt
+
+        return read_excerpt(path, self.settings.workspace, self.settings.extra_paths, from_line=from_line, lines=lines)
+
+    def status(self) -> IndexStatus:
+        """How the index stands against the files, from the data. Works without an index."""
+        from recallite.status import agent_status  # a search needs neither this nor the queue
+        from recallite.work.sqlite import SqliteQueue, queue_path
+
+        path = queue_path(self.settings.state_dir)
+        queue = SqliteQueue(path, read_only=True) if path.exists() else None
+        try:
+            return agent_status(self.settings, self._choice, self._extension, queue)
+        finally:
+            if queue is not None:
+                queue.close()
+
+    def _check_enabled(self) -> None:
+        if not self.settings.search.enabled:
+            raise RecalliteError(f"memory search is switched off for agent {self.agent!r}")
+
+    def close(self) -> None:
+        """Close all connections; no search may be under way in another thread."""
+        self._connections.close()
+        self._questions.close()
+
+    def __enter__(self) -> MemorySearch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _search_settings(settings: AgentSettings) -> SearchSettings:
+    query = settings.search.query
+    hybrid = query.hybrid
+    return SearchSettings(
+        workspace=settings.workspace,
+        max_results=query.max_results,
+        min_score=query.min_score,
+        hybrid=hybrid.enabled,
+        weights=_weights(hybrid.vector_weight, hybrid.text_weight),
+        fusion=hybrid.fusion,
+        candidate_multiplier=hybrid.candidate_multiplier,
+    )
+
+
+def _weights(vector: float, text: float) -> Weights:
+    """Scaled to add up to 1; the settings see to it that not both are 0."""
+    total = vector + text
+    return Weights(vector / total, text / total)

@@ -1,0 +1,116 @@
+"""Features whose keys are understood but which this version does not have.
+
+A row removed from `UNBUILT` opens the feature: nothing else in the configuration has to change.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import get_args
+
+from pydantic import BaseModel
+
+from recallite.config.problems import one_of
+from recallite.config.schema import leaves, set_leaves
+from recallite.config.schema_memory import Backend
+from recallite.config.schema_search import Provider, Source
+
+_PROVIDER = "memorySearch.provider"
+
+UNBUILT: dict[str, str] = {
+    "memorySearch.multimodal.*": "indexing of images and audio",
+    "memorySearch.experimental.sessionMemory": "indexing of session transcripts",
+    "memorySearch.sources=sessions": "indexing of session transcripts",
+    "memorySearch.sync.sessions.*": "indexing of session transcripts",
+    "memorySearch.sync.watch": "the watcher",
+    "memorySearch.sync.watchDebounceMs": "the watcher",
+    "memorySearch.sync.onSessionStart": "updating at session start",
+    "memorySearch.sync.onSearch": "updating on search",
+    "memorySearch.sync.intervalMinutes": "updating at an interval",
+    "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
+    "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
+    "memorySearch.remote.batch.*": "embedding through batch jobs",
+    "memorySearch.remote.dailyTokenLimit": "a daily limit of tokens",
+    "memorySearch.provider=gemini": "the provider gemini",
+    "memorySearch.provider=voyage": "the provider voyage",
+    "memorySearch.provider=mistral": "the provider mistral",
+    "memorySearch.provider=ollama": "the provider ollama",
+    "memorySearch.provider=local": "the provider local",
+    "memorySearch.fallback": "a fallback provider",
+    "memorySearch.local.*": "the provider local",
+    "memory.backend=qmd": "the qmd backend",
+    "memory.qmd.*": "the qmd backend",
+    "memory.citations": "a setting for citations",
+    "compaction.*": "the memory flush before compaction",
+}
+"""From a key to what it would do. `key.*` is every key below, `key=value` that value alone; otherwise any
+value but the default is refused. A provider's row holds for `memorySearch.fallback` too."""
+
+_CHOICES = {
+    _PROVIDER: get_args(Provider),
+    "memorySearch.sources": get_args(Source),
+    "memory.backend": get_args(Backend),
+}
+
+
+def refusals(section: BaseModel, name: str, *, place: str) -> list[str]:
+    """A line for each key of `section` (called `name` in the table) that asks for what is not built."""
+    defaults = _defaults(type(section), name)
+    lines = []
+    for key, value in set_leaves(section, f"{name}."):
+        at = f"{place}.{key}" if place else key
+        if key_row := _key_row(key):
+            if value != defaults[key]:
+                lines.append(f"{at}: {_not_available(key_row)}; {_remedy(defaults[key])}")
+        elif (row := _value_row(key, value)) and value != defaults[key]:
+            lines.append(f"{at}: {_not_available(row)}; use {one_of(_available(key))}")
+    return lines
+
+
+@functools.cache
+def _defaults(group: type[BaseModel], name: str) -> dict[str, object]:
+    return dict(leaves(group.model_construct(), f"{name}."))
+
+
+def is_unbuilt(key: str) -> bool:
+    """Whether `key` can only have its default in this version."""
+    return _key_row(key) is not None
+
+
+def built_providers() -> tuple[str, ...]:
+    """The embedding providers of this version."""
+    return tuple(_available(_PROVIDER))
+
+
+def _key_row(key: str) -> str | None:
+    return next((row for row in _rows_of(key) if row in UNBUILT), None)
+
+
+def _rows_of(key: str) -> Iterator[str]:
+    yield key
+    parts = key.split(".")
+    for end in range(len(parts) - 1, 0, -1):
+        yield ".".join([*parts[:end], "*"])
+
+
+def _value_row(key: str, value: object) -> str | None:
+    key = _PROVIDER if key == "memorySearch.fallback" else key
+    values = value if isinstance(value, tuple) else (value,)
+    return next((row for row in (f"{key}={item}" for item in values) if row in UNBUILT), None)
+
+
+def _available(key: str) -> list[str]:
+    choices: tuple[str, ...] = _CHOICES[_PROVIDER if key == "memorySearch.fallback" else key]
+    return [choice for choice in choices if _value_row(key, choice) is None]
+
+
+def _not_available(row: str) -> str:
+    return f"{UNBUILT[row]} is not available in this version"
+
+
+def _remedy(default: object) -> str:
+    if isinstance(default, bool | int | float | str):
+        return f"remove the key or set it to {json.dumps(default)}"
+    return "remove the key"

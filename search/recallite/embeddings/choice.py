@@ -1,0 +1,75 @@
+"""Which provider an agent uses, and why that one or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from recallite.config import AgentSettings, provider_base_url, provider_headers, provider_key
+from recallite.config.keys import KEY_VARIABLES
+from recallite.embeddings.options import ProviderOptions
+from recallite.embeddings.registry import available
+from recallite.errors import ProviderUnavailableError
+
+AUTOMATIC_ORDER = ("openai",)
+"""Providers that are chosen when a key for them is found, in this order."""
+LAST_RESORT = "builtin"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderChoice:
+    """The provider of an agent. Without one (`options` None) search is by keyword, and `reason` says why."""
+
+    requested: str
+    """A provider id, or `auto`."""
+    options: ProviderOptions | None
+    reason: str | None = None
+
+    @property
+    def provider(self) -> str | None:
+        return self.options.provider if self.options is not None else None
+
+
+def choose_provider(settings: AgentSettings, *, env: Mapping[str, str] | None = None) -> ProviderChoice:
+    """The configured provider, or the first that can be used here. Opens no connection, loads no model.
+
+    A provider that is asked for by name never falls to another one.
+    """
+    requested = settings.search.provider
+    if requested is not None:
+        try:
+            return ProviderChoice(requested, _options(settings, requested, env))
+        except ProviderUnavailableError as error:
+            return ProviderChoice(requested, None, str(error))
+    reasons = []
+    for provider in (*AUTOMATIC_ORDER, LAST_RESORT):
+        try:
+            return ProviderChoice("auto", _options(settings, provider, env))
+        except ProviderUnavailableError as error:
+            reasons.append(str(error))
+    return ProviderChoice("auto", None, "no embedding provider can be used here: " + "; ".join(reasons))
+
+
+def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | None) -> ProviderOptions:
+    reason = available(provider)
+    if reason is not None:
+        raise ProviderUnavailableError(reason)
+    key = provider_key(settings, provider, env=env)
+    base_url = provider_base_url(settings, provider)
+    if key is None and provider in KEY_VARIABLES and base_url is None:
+        raise ProviderUnavailableError(
+            f'No API key found for provider "{provider}": set {KEY_VARIABLES[provider]} or '
+            f"models.providers.{provider}.apiKey"
+        )
+    search = settings.search
+    asked_for = search.provider == provider
+    return ProviderOptions(
+        provider=provider,
+        model=search.model if asked_for or (search.provider is None and provider != LAST_RESORT) else None,
+        api_key=key.reveal() if key is not None else None,
+        base_url=base_url,
+        headers=provider_headers(settings, provider),
+        dimensions=search.output_dimensionality if provider != LAST_RESORT or asked_for else None,
+        timeout_seconds=search.remote.timeout_seconds,
+        max_items=search.remote.max_items_per_request,
+    )

@@ -1,0 +1,201 @@
+"""Texts in, vectors out: packing, checking, retrying, and halving until only the bad text is left."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from recallite.embeddings.backoff import wait_seconds
+from recallite.embeddings.checks import BadVector, check_vectors
+from recallite.embeddings.deadline import DeadlineError
+from recallite.embeddings.limits import pack
+from recallite.embeddings.parts import Parts
+from recallite.embeddings.protocol import Embedder, EmbeddingFailure, Kind, Vector
+from recallite.errors import (
+    InputRejectedError,
+    ProviderTransientError,
+    ProviderUnavailableError,
+)
+
+logger = logging.getLogger(__name__)
+
+PROBE_TEXT = "memory"
+"""Sent to learn whether a provider works at all, before texts are blamed for its failures."""
+
+REJECTIONS_BEFORE_PROBE = 4
+
+_STOPPED = EmbeddingFailure("not sent: the run was stopped", permanent=False)
+_PAUSE_SECONDS = 1.0
+
+OnVectors = Callable[[list[tuple[int, Vector]]], None]
+
+
+def embed_all(
+    embedder: Embedder,
+    texts: Sequence[str],
+    *,
+    kind: Kind,
+    on_vectors: OnVectors | None = None,
+    stop: Callable[[], bool] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    attempts: int = 5,
+) -> list[Vector | EmbeddingFailure]:
+    """One outcome per text, in order.
+
+    `on_vectors` gets (number of the text, vector) pairs after each request, so that they can be kept at
+    once; what it raises ends the run. `stop` is asked before each request and once a second of waiting;
+    when it says yes, the rest comes back as failures that are not permanent. `sleep` takes seconds.
+
+    A request that is refused is halved until the refused text stands alone; one that does not end in
+    time is halved too. Only transient errors are retried, `attempts` times in all for a request.
+    A text is called a permanent failure only when the provider served something else at about the time.
+
+    Raises ProviderTransientError when the attempts are used up or the server asks for a longer wait than
+    `backoff.LONGEST_WAIT_SECONDS`; ProviderAuthError, QuotaExceededError and ProviderUnavailableError at
+    once; InputRejectedError when the provider refuses every text. What `on_vectors` was given stays valid.
+    """
+    run = _Run(embedder, kind, Parts(texts, limits=embedder.limits, kind=kind), attempts)
+    run.on_vectors = on_vectors
+    run.stop = stop or (lambda: False)
+    run.sleep = sleep
+    run.work()
+    return run.parts.outcomes(otherwise=_STOPPED)
+
+
+@dataclass(slots=True)
+class _Halves:
+    """The two halves of a refused request. If both pass, the request was too large, not a text bad."""
+
+    size: int
+    passed: int = 0
+
+
+@dataclass(slots=True)
+class _Request:
+    numbers: list[int]
+    failures: int = 0
+    halves: _Halves | None = None
+
+
+@dataclass(slots=True)
+class _Run:
+    embedder: Embedder
+    kind: Kind
+    parts: Parts
+    attempts: int
+    on_vectors: OnVectors | None = None
+    stop: Callable[[], bool] = lambda: False
+    sleep: Callable[[float], None] = time.sleep
+    most_items: int = 0
+    """Texts per request; shrinks when the server turns out to take fewer."""
+    rejected: int = 0
+    """Texts refused since the provider last served one."""
+    served: bool = False
+    stack: list[_Request] = field(default_factory=list)
+
+    def work(self) -> None:
+        limits = self.embedder.limits
+        self.most_items = limits.max_items
+        self.stack = [_Request(numbers) for numbers in pack(self.parts.texts, limits)]
+        self.stack.reverse()
+        while self.stack and not self.stop():
+            request = self.stack.pop()
+            request.numbers = [number for number in request.numbers if self.parts.is_wanted(number)]
+            if len(request.numbers) > self.most_items:
+                self._push(request, self.most_items, None)
+            elif request.numbers:
+                self._send(request)
+        if self.rejected and not self.served:
+            self._probe()
+
+    def _push(self, request: _Request, size: int, halves: _Halves | None) -> None:
+        cuts = range(0, len(request.numbers), size)
+        pieces = [_Request(request.numbers[cut : cut + size], request.failures, halves) for cut in cuts]
+        self.stack.extend(reversed(pieces))
+
+    def _halve(self, request: _Request) -> None:
+        size = (len(request.numbers) + 1) // 2
+        self._push(request, size, _Halves(size))
+
+    def _send(self, request: _Request) -> None:
+        try:
+            raw = self.embedder.embed([self.parts.texts[n] for n in request.numbers], kind=self.kind)
+        except InputRejectedError as error:
+            self._refused(request, error)
+        except ProviderTransientError as error:
+            self._failed(request, error)
+        else:
+            checked = check_vectors(raw, expected=len(request.numbers), dims=self.embedder.space.dims)
+            self._take(request, checked)
+
+    def _take(self, request: _Request, checked: list[Vector | BadVector]) -> None:
+        bad = [result for result in checked if isinstance(result, BadVector)]
+        if len(bad) < len(checked):
+            self._note_success(request)
+        elif len(checked) > 1 and request.failures == 0:
+            # More likely a bad moment of the server than only bad texts: ask once more.
+            self._failed(request, ProviderTransientError(f"no usable vector in the reply: {bad[0].reason}"))
+            return
+        else:
+            self._probe()
+        for number, result in zip(request.numbers, checked, strict=True):
+            if isinstance(result, BadVector):
+                failure = EmbeddingFailure(result.reason, permanent=result.fault == "content")
+                self.parts.put(number, failure)
+            else:
+                self.parts.put(number, result)
+        finished = self.parts.take_finished()
+        if finished and self.on_vectors is not None:
+            self.on_vectors(finished)
+
+    def _note_success(self, request: _Request) -> None:
+        self.served, self.rejected = True, 0
+        if request.halves is not None:
+            request.halves.passed += 1
+            if request.halves.passed == 2:
+                self.most_items = min(self.most_items, request.halves.size)
+
+    def _refused(self, request: _Request, error: InputRejectedError) -> None:
+        if len(request.numbers) > 1:
+            self._halve(request)
+            return
+        self.parts.put(request.numbers[0], EmbeddingFailure(str(error), permanent=True))
+        self.rejected += 1
+        if self.rejected >= REJECTIONS_BEFORE_PROBE:
+            self._probe()
+
+    def _failed(self, request: _Request, error: ProviderTransientError) -> None:
+        request.failures += 1
+        wait = wait_seconds(error, failures=request.failures)
+        if request.failures >= self.attempts or wait is None:
+            raise error
+        logger.warning("%s: %s; next try in %.1f s", self.embedder.provider, error, wait)
+        if isinstance(error, DeadlineError) and len(request.numbers) > 1:
+            self._halve(request)
+        else:
+            self.stack.append(request)
+        self._pause(wait)
+
+    def _pause(self, seconds: float) -> None:
+        left = seconds
+        while left > 0 and not self.stop():
+            step = min(left, _PAUSE_SECONDS)
+            self.sleep(step)
+            left -= step
+
+    def _probe(self) -> None:
+        """Returns when the provider gives a good vector for a harmless text; otherwise the run ends."""
+        if self.kind == "query":
+            return
+        who = self.embedder.provider
+        try:
+            raw = self.embedder.embed([PROBE_TEXT], kind=self.kind)
+        except InputRejectedError as error:
+            raise InputRejectedError(f"{who} refuses every text: {error}") from error
+        (result,) = check_vectors(raw, expected=1, dims=self.embedder.space.dims)
+        if isinstance(result, BadVector):
+            kind = ProviderUnavailableError if result.fault == "length" else ProviderTransientError
+            raise kind(f"{who} gives no usable vectors: {result.reason}")
+        self.served, self.rejected = True, 0

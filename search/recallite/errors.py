@@ -1,0 +1,112 @@
+"""Every error that recallite raises on purpose.
+
+RecalliteError
+├── ConfigError               openclaw.json cannot be used as it stands
+├── UnknownAgentError         no such agent, or an id that cannot be one
+├── MemoryPathError           memory_get was asked for a path it must not read
+├── IndexUnusableError        the index file cannot be used
+│   ├── IndexMissingError     nothing has been indexed yet
+│   ├── ForeignIndexError     the file at the index path is not ours
+│   ├── IndexVersionError     written by a newer recallite
+│   └── IndexDamagedError     SQLite says the file is damaged
+├── LeaseError
+│   ├── LeaseHeldError        another writer works on this agent
+│   └── FencedError           this writer's lease was taken over
+└── ProviderError             an embedding provider did not deliver
+    ├── ProviderUnavailableError   not installed, no key, or unusable here: nothing to retry
+    ├── ProviderAuthError          the key was refused
+    ├── ProviderTransientError     time-out, connection, 5xx: worth retrying
+    │   └── RateLimitedError       429; carries retry_after_seconds
+    ├── QuotaExceededError         the account is used up
+    └── InputRejectedError         the provider refused this input (400, 413, 422)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class RecalliteError(Exception):
+    """Root of all errors of this project."""
+
+
+class ConfigError(RecalliteError):
+    """The configuration file is wrong; `problems` has one line per fault."""
+
+    def __init__(self, file: Path | None, problems: list[str]) -> None:
+        self.file = file
+        self.problems = problems
+        where = str(file) if file is not None else "the configuration"
+        super().__init__("\n".join([f"Invalid config at {where}:", *(f"- {p}" for p in problems)]))
+
+
+class UnknownAgentError(RecalliteError):
+    """The agent id is not configured, or cannot be an id at all."""
+
+
+class MemoryPathError(RecalliteError):
+    """A path that `memory_get` must not read; the message says why."""
+
+
+class IndexUnusableError(RecalliteError):
+    """The index file cannot be used; subclasses say why."""
+
+
+class IndexMissingError(IndexUnusableError):
+    """Nothing has been indexed for this agent yet."""
+
+
+class ForeignIndexError(IndexUnusableError):
+    """The file at the index path was not written by recallite."""
+
+
+class IndexVersionError(IndexUnusableError):
+    """The index was written by a newer recallite."""
+
+
+class IndexDamagedError(IndexUnusableError):
+    """SQLite reports that the index file is damaged."""
+
+
+class LeaseError(RecalliteError):
+    """The right to write an index is not ours."""
+
+
+class LeaseHeldError(LeaseError):
+    """Another writer works on this agent now."""
+
+
+class FencedError(LeaseError):
+    """A newer writer has taken over; nothing of ours was committed."""
+
+
+class ProviderError(RecalliteError):
+    """An embedding provider did not deliver vectors."""
+
+
+class ProviderUnavailableError(ProviderError):
+    """The provider cannot be used here: not installed, no key, unsupported platform."""
+
+
+class ProviderAuthError(ProviderError):
+    """The provider refused the key."""
+
+
+class ProviderTransientError(ProviderError):
+    """A failure that may pass: time-out, broken connection, server error."""
+
+
+class RateLimitedError(ProviderTransientError):
+    """HTTP 429; `retry_after_seconds` is the provider's word, if it gave one."""
+
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class QuotaExceededError(ProviderError):
+    """The account's quota is used up; retrying within minutes cannot help."""
+
+
+class InputRejectedError(ProviderError):
+    """The provider refused the input itself (400, 413, 422): smaller requests may pass."""

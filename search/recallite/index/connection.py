@@ -1,0 +1,111 @@
+"""An index as its readers see it: which generation answers, and with which vectors."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from recallite.errors import IndexDamagedError, IndexMissingError, IndexUnusableError
+from recallite.index.extension import VectorExtension
+from recallite.index.readonly import ReadOnlyDatabase
+from recallite.index.rows import fetch
+from recallite.index.schema import check_header
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRow:
+    """A row of `spaces`: one embedding space of one generation."""
+
+    id: int
+    generation: int
+    provider: str
+    model: str
+    variant: str
+    dims: int | None
+    vec0: bool
+    floor: float | None
+    middle: float | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Which generation and space answer now."""
+
+    generation: int
+    space: SpaceRow | None
+
+
+class IndexReader:
+    """A read-only connection to an index, for one thread; see `SearchConnections` for more."""
+
+    def __init__(self, path: Path, extension: VectorExtension | None = None) -> None:
+        """Raises IndexMissingError, ForeignIndexError, IndexVersionError, IndexDamagedError."""
+        check_header(path)
+        self.path = path
+        try:
+            self.database = ReadOnlyDatabase(path)
+            self.vec_reason = (extension or VectorExtension()).load(self.database.connection)
+            """Why vec0 cannot be used here; None when it can."""
+            with self.reading() as connection:
+                version = connection.execute("PRAGMA user_version").fetchall()[0][0]
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise damaged(path, error) from error
+        except apsw.CantOpenError as error:
+            raise IndexUnusableError(f"{path} cannot be opened: {error}") from error
+        if version == 0:
+            self.close()
+            raise IndexMissingError(f"the index at {path} is just being made: run `recallite index`")
+
+    @property
+    def connection(self) -> apsw.Connection:
+        return self.database.connection
+
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
+        """One consistent view for as long as the block lasts; see `ReadOnlyDatabase.reading`."""
+        return self.database.reading()
+
+    def is_current(self) -> bool:
+        return self.database.is_current()
+
+    def snapshot(self) -> Snapshot:
+        """The generation and space that answer now. Call it inside `reading`."""
+        generation, space = active_rows(self.connection)
+        if generation is None:
+            raise IndexMissingError(f"the index at {self.path} is still empty: run `recallite index`")
+        return Snapshot(generation, space_row(self.connection, space) if space is not None else None)
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def active_rows(connection: apsw.Connection) -> tuple[int | None, int | None]:
+    """Ids of the active generation and space: one row of `meta`, `<generation>:<space>`."""
+    rows = fetch(connection, "SELECT value FROM meta WHERE key = 'active'")
+    if not rows:
+        return None, None
+    generation, _, space = str(rows[0][0]).partition(":")
+    return int(generation), int(space) if space else None
+
+
+def space_row(connection: apsw.Connection, space: int) -> SpaceRow | None:
+    rows = fetch(
+        connection,
+        "SELECT id, generation, provider, model, variant, dims, vec0, floor, middle, state FROM spaces WHERE id = ?",
+        (space,),
+    )
+    if not rows:
+        return None
+    id_, generation, provider, model, variant, dims, vec0, floor, middle, state = rows[0]
+    return SpaceRow(id_, generation, provider, model, variant, dims, bool(vec0), floor, middle, state)
+
+
+def damaged(path: Path, error: Exception) -> IndexDamagedError:
+    """The error for a file in which SQLite found damage."""
+    return IndexDamagedError(
+        f"{path} is damaged ({error}): run `recallite index`, which moves it aside and rebuilds it from the "
+        "notes; vectors in the cache are not paid for again"
+    )

@@ -1,0 +1,17 @@
+"""Reading rows: always drained, since a half-read cursor keeps the write-ahead log from shrinking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+Parameters = Sequence[str | int | float | bytes | None]
+Row = tuple[Any, ...]
+"""Values as SQLite has them: what they are is known by the statement only."""
+
+
+def fetch(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> list[Row]:
+    """All rows of one statement."""
+    return connection.execute(sql, tuple(parameters)).fetchall()

@@ -1,0 +1,61 @@
+"""Text → the form that the keyword index stores, the same for chunks and for queries.
+
+FTS5's unicode61 splits this form at everything that is not a letter or a digit. What it cannot do is done
+here: compatibility and case folding (`ß` = `ss`, full-width = half-width), accents taken off, and runs of
+Chinese, Japanese and Korean characters as overlapping pairs, so that words without spaces are found.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+TOKENS_VERSION = 1
+"""Stored with each generation; a change rebuilds the keyword index."""
+
+_CJK = (
+    "\u1100-\u11ff\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309d-\u309f"
+    "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312d\u3131-\u318e\u31a0-\u31ba\u31f0-\u31ff\u3400-\u4db5"
+    "\u4e00-\u9fcc\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7c6\ud7cb-\ud7fb\uf900-\ufa6d\ufa70-\ufad9"
+    "\U00020000-\U0002a6d6\U0002a700-\U0002b734\U0002b740-\U0002b81d"
+)
+_ACCENT = re.compile("[\u0300-\u036f]+")
+_NO_LETTER = re.compile(r"[^\w\x00-\x7f]+")
+"""Symbols become spaces here: unicode61 takes those younger than its tables (most emoji) for letters."""
+CJK_RUN = re.compile(f"[{_CJK}]+")
+_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL_WORD = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
+
+
+def fold(text: str) -> str:
+    """Compatibility forms, case and accents folded away; the result may be longer than `text`."""
+    if text.isascii():
+        return text.lower()
+    plain = _ACCENT.sub("", unicodedata.normalize("NFKD", text.casefold()))
+    return _NO_LETTER.sub(" ", unicodedata.normalize("NFKC", plain).casefold())
+
+
+def _pairs(match: re.Match[str]) -> str:
+    """`ABC` → ` AB BC C `: the last character alone, so that a prefix query finds every character."""
+    run = match.group()
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    pairs.append(run[-1])
+    return f" {' '.join(pairs)} "
+
+
+def index_form(text: str) -> str:
+    """What the keyword index stores for a chunk.
+
+    Parts of camelCase words are added at the end, so that `memory search` finds `memorySearch`.
+    """
+    folded = fold(text).replace("\0", " ")
+    if not folded.isascii():
+        folded = CJK_RUN.sub(_pairs, folded)
+    if _CAMEL.search(text):
+        parts = {
+            part.lower() for word in _CAMEL_WORD.findall(text) for part in _CAMEL_PART.findall(word) if len(part) > 1
+        }
+        if parts:
+            return f"{folded}\n{' '.join(sorted(parts))}"
+    return folded

@@ -1,0 +1,104 @@
+"""Two lists of candidates → one order and one score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from recallite.embeddings.calibration import Calibration
+from recallite.index.keyword import KeywordHit
+
+Fusion = Literal["weighted", "rrf"]
+
+RRF_CONSTANT = 60
+"""Reciprocal rank fusion: a place n is worth 1 / (60 + n). Cormack, Clarke, Büttcher, SIGIR 2009."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Shares of the two sides; they add up to 1."""
+
+    vector: float
+    text: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate with its score (0..1) and what it is made of."""
+
+    chunk_id: int
+    score: float
+    keyword: float
+    vector: float
+    cosine: float | None
+    bm25: float | None
+    exact: bool
+
+
+def fuse(
+    keyword: Iterable[KeywordHit],
+    cosines: Mapping[int, float],
+    *,
+    weights: Weights,
+    calibration: Calibration,
+    fusion: Fusion = "weighted",
+) -> list[Scored]:
+    """All candidates, best first.
+
+    A hit that holds every term of the query is never below one that does not, unless the weights leave the
+    keyword side out: where the weighted sum would put it below, its score is lifted into the room between
+    the best of the others and 1. The order among lifted hits is that of their weighted sums.
+    """
+    by_id = {hit.chunk_id: hit for hit in keyword}
+    ids = by_id.keys() | cosines.keys()
+    vector = {id_: calibration.score(cosines[id_]) if id_ in cosines else 0.0 for id_ in ids}
+    text = {id_: by_id[id_].score if id_ in by_id else 0.0 for id_ in ids}
+    if fusion == "rrf":
+        base = _reciprocal_ranks(vector, text, weights)
+    else:
+        base = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in ids}
+    exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
+    ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
+    scored = []
+    for id_ in ids:
+        score = ceiling + (1.0 - ceiling) * base[id_] if id_ in exact else base[id_]
+        hit = by_id.get(id_)
+        scored.append(
+            Scored(
+                id_,
+                min(1.0, max(0.0, score)),
+                text[id_],
+                vector[id_],
+                cosines.get(id_),
+                hit.bm25 if hit is not None else None,
+                id_ in exact,
+            )
+        )
+    return sorted(scored, key=lambda s: (-s.score, not s.exact, s.chunk_id))
+
+
+def _reciprocal_ranks(vector: Mapping[int, float], text: Mapping[int, float], weights: Weights) -> dict[int, float]:
+    """Scaled so that the first place in both lists gives 1."""
+    scores = dict.fromkeys(vector, 0.0)
+    for side, weight in ((vector, weights.vector), (text, weights.text)):
+        ranked = sorted((id_ for id_ in side if side[id_] > 0), key=lambda id_: (-side[id_], id_))
+        for place, id_ in enumerate(ranked, 1):
+            scores[id_] += weight * (RRF_CONSTANT + 1) / (RRF_CONSTANT + place)
+    return scores
+
+
+def passing(scored: list[Scored], min_score: float) -> list[Scored]:
+    """The hits to show. `min_score` never hides an exact hit.
+
+    When nothing reaches it, keyword hits that come close to the best of them are shown all the same: a
+    question whose words stand in the notes is not answered with nothing.
+    """
+    kept = [s for s in scored if s.exact or s.score >= min_score]
+    if kept or min_score <= 0:
+        return kept
+    best = max((s.keyword for s in scored), default=0.0)
+    return [s for s in scored if s.keyword > 0 and s.keyword >= _NEAR_BEST * best]
+
+
+_NEAR_BEST = 0.7

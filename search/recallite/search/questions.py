@@ -1,0 +1,95 @@
+"""The vector of a question: one call to the provider, remembered, and given up quickly when it fails."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recallite.embeddings.choice import ProviderChoice
+from recallite.embeddings.protocol import Embedder, EmbeddingFailure
+from recallite.embeddings.registry import create_embedder
+from recallite.embeddings.retry import embed_all
+from recallite.errors import ProviderError
+from recallite.index.connection import SpaceRow
+
+Vector = NDArray[np.float32]
+
+QUERY_TIMEOUT_SECONDS = 10.0
+RETRY_AFTER_SECONDS = 30.0
+"""After a failure the provider is left alone for so long; searches are by keyword meanwhile."""
+_REMEMBERED = 256
+
+
+class QuestionEmbedder:
+    """Embeds questions for one agent. Thread-safe; makes its embedder anew after a fork."""
+
+    def __init__(self, choice: ProviderChoice, *, create: Callable[..., Embedder] = create_embedder) -> None:
+        self.choice = choice
+        self._create = create
+        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._pid = os.getpid()
+        self._remembered: OrderedDict[tuple[int, str], Vector] = OrderedDict()
+        self._failed: tuple[float, str] | None = None
+
+    def embed(self, text: str, space: SpaceRow) -> tuple[Vector | None, str | None]:
+        """The unit vector of a question in `space`, or None and the reason why there is none."""
+        self._check_process()
+        with self._lock:
+            key = (space.id, text)
+            if key in self._remembered:
+                self._remembered.move_to_end(key)
+                return self._remembered[key], None
+            if self._failed is not None and time.monotonic() - self._failed[0] < RETRY_AFTER_SECONDS:
+                return None, self._failed[1]
+            try:
+                vector, reason = self._ask(text, space)
+            except ProviderError as error:
+                self._failed = (time.monotonic(), f"the question could not be embedded: {error}")
+                return None, self._failed[1]
+            self._failed = None
+            if vector is not None:
+                self._remembered[key] = vector
+                if len(self._remembered) > _REMEMBERED:
+                    self._remembered.popitem(last=False)
+            return vector, reason
+
+    def _ask(self, text: str, space: SpaceRow) -> tuple[Vector | None, str | None]:
+        if self.choice.options is None:
+            return None, self.choice.reason
+        if self._embedder is None:
+            timeout = min(self.choice.options.timeout_seconds, QUERY_TIMEOUT_SECONDS)
+            self._embedder = self._create(replace(self.choice.options, timeout_seconds=timeout))
+        own = self._embedder.space
+        if (own.provider, own.model, own.variant) != (space.provider, space.model, space.variant) or (
+            own.dims is not None and space.dims is not None and own.dims != space.dims
+        ):
+            return None, (
+                f"the index holds vectors of {space.provider}/{space.model}, the settings ask for "
+                f"{own.provider}/{own.model}: they are rebuilt by `recallite index`"
+            )
+        (outcome,) = embed_all(self._embedder, [text], kind="query", attempts=1)
+        if isinstance(outcome, EmbeddingFailure):
+            return None, f"the question could not be embedded: {outcome.reason}"
+        if len(outcome) != space.dims:
+            return None, f"the question's vector has {len(outcome)} numbers, the index has {space.dims}"
+        return outcome, None
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            self._lock = threading.Lock()
+            self._embedder = None
+            self._pid = os.getpid()
+
+    def close(self) -> None:
+        self._check_process()
+        if self._embedder is not None:
+            self._embedder.close()
+            self._embedder = None

@@ -1,0 +1,208 @@
+"""The search pipeline: question → candidates of both sides → one order → hits with their text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from recallite.embeddings.calibration import DEFAULT, calibration_of
+from recallite.errors import IndexUnusableError
+from recallite.index.connection import Snapshot, damaged
+from recallite.index.filters import Filter
+from recallite.index.keyword import KeywordHit, KeywordQuery
+from recallite.index.readonly import ReaderClosedError
+from recallite.index.rows import fetch
+from recallite.search.connections import OpenIndex, SearchConnections
+from recallite.search.fusion import Fusion, Scored, Weights, fuse, passing
+from recallite.search.query import parse_query
+from recallite.search.questions import QuestionEmbedder, Vector
+from recallite.search.snippet import snippet
+from recallite.types import Hit, Mode, ScoreParts, SearchReply
+from recallite.workspace.text import without_surrogates
+
+MAX_CANDIDATES = 200
+CANDIDATES_PER_MULTIPLIER = 50
+"""Candidates of each side: `candidateMultiplier` times this, at most MAX_CANDIDATES.
+
+They do not depend on how many hits are asked for, so that the hits for k begin those for k + 1.
+"""
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """The settings of a search, resolved."""
+
+    workspace: Path
+    max_results: int
+    min_score: float
+    hybrid: bool
+    weights: Weights
+    fusion: Fusion
+    candidate_multiplier: int
+
+    @property
+    def candidates(self) -> int:
+        return min(MAX_CANDIDATES, CANDIDATES_PER_MULTIPLIER * self.candidate_multiplier)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One search as it was asked for."""
+
+    text: str
+    query: KeywordQuery
+    max_results: int
+    min_score: float
+    where: Filter
+    explain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What was found, before it is joined."""
+
+    scored: list[Scored]
+    mode: Mode
+    reason: str | None
+
+
+class Searcher:
+    """Answers questions from one agent's index; reads only. Thread-safe and fork-safe."""
+
+    def __init__(self, settings: SearchSettings, connections: SearchConnections, questions: QuestionEmbedder) -> None:
+        self.settings = settings
+        self._connections = connections
+        self._questions = questions
+
+    def search(self, text: str, *, max_results: int, min_score: float, where: Filter, explain: bool) -> SearchReply:
+        """Raises IndexUnusableError when there is no index to ask; no query text can raise."""
+        text = without_surrogates(text)
+        query = parse_query(text)
+        asked = _Asked(text, query, max_results, min_score, where, explain)
+        if not query.terms and not query.literal:
+            return SearchReply((), "none", "the query is blank")
+        while True:
+            index = self._connections.get()
+            try:
+                return self._answer(index, asked)
+            except ReaderClosedError:
+                continue  # this process just became a writer; the next connection shares its view
+            except _DAMAGE as error:
+                raise damaged(index.reader.path, error) from error
+            except (apsw.BusyError, apsw.LockedError) as error:
+                raise IndexUnusableError(f"{index.reader.path} is locked: {error}") from error
+
+    def _answer(self, index: OpenIndex, asked: _Asked) -> SearchReply:
+        # The question is embedded outside the read transaction, which stays short.
+        with index.reader.reading():
+            snapshot = index.reader.snapshot()
+        vector, reason = self._question(asked.text, snapshot)
+        with index.reader.reading():
+            now = index.reader.snapshot()
+            if _space_id(now) != _space_id(snapshot):
+                vector, reason = None, "the index was replaced while the question was embedded"
+            sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
+            chosen = passing(sides.scored, asked.min_score)[: asked.max_results]
+            hits = self._hits(index, chosen, asked.query, asked.explain)
+            pending = _pending(index, now)
+        space = now.space if sides.mode != "keyword" else None
+        return SearchReply(
+            hits=tuple(hits),
+            mode=sides.mode,
+            reason=sides.reason,
+            provider=space.provider if space is not None else None,
+            model=space.model if space is not None else None,
+            pending_vectors=pending,
+        )
+
+    def _question(self, text: str, snapshot: Snapshot) -> tuple[Vector | None, str | None]:
+        space = snapshot.space
+        if space is None or space.dims is None:
+            return None, self._questions.choice.reason or "nothing is embedded yet"
+        return self._questions.embed(text, space)
+
+    def _candidates(
+        self,
+        index: OpenIndex,
+        snapshot: Snapshot,
+        query: KeywordQuery,
+        vector: Vector | None,
+        reason: str | None,
+        where: Filter,
+    ) -> _Sides:
+        limit = self.settings.candidates
+        space = snapshot.space
+        cosines: dict[int, float] = {}
+        if vector is not None and space is not None:
+            cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+        use_keyword = self.settings.hybrid or vector is None
+        words = (
+            index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where) if use_keyword else []
+        )
+        if vector is None or space is None:
+            return _Sides(self._keyword_only(words), "keyword", reason)
+        missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
+        cosines.update(index.vector.cosines(vector, missing, space=space))
+        calibration = calibration_of(space.provider, space.model, space.floor, space.middle)
+        weights = self.settings.weights if use_keyword else Weights(vector=1.0, text=0.0)
+        scored = fuse(words, cosines, weights=weights, calibration=calibration, fusion=self.settings.fusion)
+        mode: Mode = "hybrid" if use_keyword else "vector"
+        return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
+
+    def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
+        only_text = Weights(vector=0.0, text=1.0)
+        return fuse(words, {}, weights=only_text, calibration=DEFAULT)
+
+    def _hits(self, index: OpenIndex, chosen: Sequence[Scored], query: KeywordQuery, explain: bool) -> list[Hit]:
+        hits = []
+        for scored in chosen:
+            rows = fetch(
+                index.reader.connection,
+                "SELECT f.path, f.source, f.size, f.mtime_ns, c.start_line, c.end_line, c.text "
+                "FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id = ?",
+                (scored.chunk_id,),
+            )
+            if not rows:
+                continue  # a vector whose chunk went while the extension was missing
+            path, source, size, mtime_ns, start, end, text = rows[0]
+            parts = ScoreParts(scored.keyword, scored.vector, scored.cosine, scored.bm25, scored.exact)
+            hits.append(
+                Hit(
+                    path=path,
+                    start_line=start,
+                    end_line=end,
+                    score=scored.score,
+                    snippet=snippet(text, query),
+                    source=source,
+                    chunk_id=scored.chunk_id,
+                    stale=source == "memory" and _changed(self.settings.workspace / path, size, mtime_ns),
+                    parts=parts if explain else None,
+                )
+            )
+        return hits
+
+
+def _changed(location: Path, size: int, mtime_ns: int) -> bool:
+    try:
+        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
+    except OSError:
+        return True
+    return (info.st_size, info.st_mtime_ns) != (size, mtime_ns)
+
+
+def _space_id(snapshot: Snapshot) -> int | None:
+    return snapshot.space.id if snapshot.space is not None else None
+
+
+def _pending(index: OpenIndex, snapshot: Snapshot) -> int:
+    if snapshot.space is None:
+        return 0
+    rows = fetch(
+        index.reader.connection, "SELECT count(*) FROM pending WHERE space = ? AND NOT permanent", (snapshot.space.id,)
+    )
+    return int(rows[0][0])

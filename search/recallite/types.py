@@ -1,0 +1,146 @@
+"""The values that recallite hands out: frozen, typed, without behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Source = Literal["memory", "sessions"]
+"""Where a text comes from: an agent's notes or its transcripts."""
+
+Mode = Literal["hybrid", "keyword", "vector", "none"]
+"""How a search was answered."""
+
+Health = Literal["ok", "degraded", "stale", "empty", "failed"]
+"""`stale`: files wait to be indexed; `degraded`: some input failed or lacks its vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """Why a hit has its score. All scores lie in 0..1 except `cosine` and `bm25`."""
+
+    keyword: float
+    """Keyword score: share of the query's terms in the chunk, weighted by rarity."""
+    vector: float
+    """Cosine after the model's calibration; 0 for unrelated text."""
+    cosine: float | None = None
+    bm25: float | None = None
+    """FTS5's rank: negative, lower is better."""
+    exact: bool = False
+    """Whether the chunk holds every term of the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer: a part of one file. `snippet` has at most 700 characters and is verbatim."""
+
+    path: str
+    start_line: int
+    end_line: int
+    score: float
+    """0..1, higher is better."""
+    snippet: str
+    source: Source
+    chunk_id: int
+    stale: bool = False
+    """The file changed or vanished since it was indexed."""
+    parts: ScoreParts | None = None
+    """Only with `explain=True`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReply:
+    """Hits, best first, and how they were found."""
+
+    hits: tuple[Hit, ...]
+    mode: Mode
+    reason: str | None = None
+    """Why the mode is not `hybrid`, when it is not."""
+    provider: str | None = None
+    model: str | None = None
+    pending_files: int = 0
+    """Files known to have changed and not yet indexed."""
+    pending_vectors: int = 0
+    """Chunks found by keyword only, since their vectors are still to come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Text of a note as `memory_get` returns it; empty for a file that is not there."""
+
+    text: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One input that could not be indexed, and why."""
+
+    path: str
+    reason: str
+    permanent: bool = True
+    """False when a later run may succeed without a change to the file."""
+    start_line: int | None = None
+    """First line of the chunk, when one chunk failed and not the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCount:
+    """Numbers of one source."""
+
+    source: Source
+    files_on_disk: int
+    files_indexed: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorState:
+    """Whether vectors can be searched, and through what."""
+
+    state: Literal["ready", "missing", "disabled", "none"]
+    """`missing`: no extension, vectors are scanned in process; `none`: nothing embedded yet."""
+    reason: str | None = None
+    dims: int | None = None
+    indexed: int = 0
+    pending: int = 0
+    failed: int = 0
+    engine: Literal["sqlite-vec", "numpy"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What is true of one agent's index, from the data itself."""
+
+    agent: str
+    health: Health
+    problems: tuple[str, ...]
+    workspace: str
+    index_path: str
+    requested_provider: str
+    provider: str | None
+    model: str | None
+    provider_reason: str | None
+    sources: tuple[SourceCount, ...]
+    files_on_disk: int
+    files_indexed: int
+    chunks: int
+    unindexed: tuple[str, ...]
+    """Files on disk that are new or changed since they were indexed."""
+    vanished: tuple[str, ...]
+    """Files in the index that are no longer on disk."""
+    skipped: tuple[Failure, ...]
+    """Files that are left out, with the reason (symlinks, binaries, …)."""
+    failures: tuple[Failure, ...]
+    vectors: VectorState
+    fts: str
+    rebuild: str | None
+    """Progress of a rebuild under way, such as `120/400 chunks`."""
+    cache_entries: int
+    cache_max_entries: int
+    last_success: float | None
+    """Seconds since the epoch."""
+    queue_length: int
+    writer: str | None
+    """Who holds the agent's lease now."""
+    notes: tuple[str, ...] = field(default=())

@@ -1,0 +1,80 @@
+"""The work queue: which agents have dirty files, and who may write which index.
+
+Nothing here is the truth; the files are. A queue that is lost, doubled or late costs time only, since a scan
+finds every difference between the disk and an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Lane = Literal["live", "backfill"]
+"""Fresh edits, and large amounts of old text: the first never wait for the second."""
+
+SCAN = "*"
+"""Marked in place of a path: compare the whole disk with the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write one agent's index, until it expires or a later lease takes over."""
+
+    agent: str
+    token: str
+    epoch: int
+    """Grows with each lease; the index refuses writers with a smaller one than it has seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A dirty path. `generation` tells a mark from a later one of the same path."""
+
+    path: str
+    generation: int
+
+
+class WorkQueue(Protocol):
+    """Both implementations (SQLite and Redis) pass the same contract tests."""
+
+    def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
+        """Note that paths changed. Marking a path again makes it one mark with a newer generation."""
+        ...
+
+    def agents(self) -> list[str]:
+        """Agents with marks, in the order in which they should be served: live first, longest waiting first."""
+        ...
+
+    def lease(self, agent: str, *, at_least: int = 0) -> Lease:
+        """Take the agent's writing right; the epoch is greater than `at_least`.
+
+        Raises LeaseHeldError while another living holder has it.
+        """
+        ...
+
+    def renew(self, lease: Lease) -> None:
+        """Prolong a lease. Raises FencedError when it was taken over."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Give the right back; does nothing if it was taken over."""
+        ...
+
+    def claim(self, agent: str, limit: int) -> list[Mark]:
+        """Up to `limit` marks of the agent, live ones and oldest first; they stay until `done`."""
+        ...
+
+    def done(self, agent: str, marks: Iterable[Mark]) -> None:
+        """Remove marks, except those that were marked again since they were claimed."""
+        ...
+
+    def length(self, agent: str | None = None) -> int:
+        """Number of marks, of one agent or of all."""
+        ...
+
+    def holder(self, agent: str) -> str | None:
+        """Who holds the agent's lease now, for people to read."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,173 @@
+"""The queue of the embedded mode: one small SQLite file for all agents of a host."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from recallite.errors import FencedError, LeaseHeldError
+from recallite.index.readonly import ReadOnlyDatabase, expect_writer
+from recallite.index.rows import Parameters, Row, fetch
+from recallite.work.holder import Holder
+from recallite.work.queue import Lane, Lease, Mark
+
+LEASE_SECONDS = 30.0
+"""A lease lives this long without renewal; the lease of a process that died on this host ends at once."""
+
+_abandoned: list[apsw.Connection] = []
+"""Connections that a fork brought along: never used, and never closed, which would touch the parent's file."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS agents(
+    agent TEXT PRIMARY KEY, epoch INTEGER NOT NULL DEFAULT 0, token TEXT, holder TEXT, expires REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dirty(
+    agent TEXT NOT NULL, path TEXT NOT NULL, generation INTEGER NOT NULL, lane INTEGER NOT NULL,
+    PRIMARY KEY (agent, path)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS dirty_in_order ON dirty(agent, lane, generation);
+CREATE TABLE IF NOT EXISTS counter(id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
+INSERT OR IGNORE INTO counter VALUES (1, 0);
+"""
+
+
+def queue_path(state_dir: Path) -> Path:
+    """Where the embedded queue of a state directory lies."""
+    return state_dir / "recallite" / "queue.sqlite"
+
+
+class SqliteQueue:
+    """A WorkQueue in a file. May be shared by threads, and by processes of one host."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """`read_only` is for looking at lengths and holders: the file must exist and is not changed."""
+        self._path = path
+        self._read_only = read_only
+        self._lock = threading.RLock()
+        self._pid = 0
+        self._connection: apsw.Connection | None = None
+        self._database: ReadOnlyDatabase | None = None
+
+    def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
+        rank = 0 if lane == "live" else 1
+        with self._transaction() as connection:
+            connection.execute("UPDATE counter SET value = value + 1")
+            generation = fetch(connection, "SELECT value FROM counter")[0][0]
+            connection.executemany(
+                "INSERT INTO dirty VALUES (?, ?, ?, ?) ON CONFLICT (agent, path) DO UPDATE "
+                "SET generation = excluded.generation, lane = min(lane, excluded.lane)",
+                [(agent, path, generation, rank) for path in paths],
+            )
+
+    def agents(self) -> list[str]:
+        rows = self._read("SELECT agent FROM dirty GROUP BY agent ORDER BY min(lane), min(generation)")
+        return [str(row[0]) for row in rows]
+
+    def lease(self, agent: str, *, at_least: int = 0) -> Lease:
+        now = time.time()
+        with self._transaction() as connection:
+            rows = fetch(connection, "SELECT epoch, token, holder, expires FROM agents WHERE agent = ?", (agent,))
+            epoch, token, held_by, expires = rows[0] if rows else (0, None, None, None)
+            if token is not None and expires > now and Holder.parse(held_by).may_be_alive():
+                raise LeaseHeldError(f"agent {agent!r} is being indexed by {Holder.parse(held_by)}")
+            lease = Lease(agent, secrets.token_hex(8), max(epoch, at_least) + 1)
+            connection.execute(
+                "INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?)",
+                (agent, lease.epoch, lease.token, str(Holder.current()), now + LEASE_SECONDS),
+            )
+        return lease
+
+    def renew(self, lease: Lease) -> None:
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE agents SET expires = ? WHERE agent = ? AND token = ?",
+                (time.time() + LEASE_SECONDS, lease.agent, lease.token),
+            )
+            if connection.changes() == 0:
+                raise FencedError(f"another writer has taken over agent {lease.agent!r}")
+
+    def release(self, lease: Lease) -> None:
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE agents SET token = NULL, holder = NULL, expires = NULL WHERE agent = ? AND token = ?",
+                (lease.agent, lease.token),
+            )
+
+    def claim(self, agent: str, limit: int) -> list[Mark]:
+        rows = self._read(
+            "SELECT path, generation FROM dirty WHERE agent = ? ORDER BY lane, generation, path LIMIT ?",
+            (agent, limit),
+        )
+        return [Mark(str(path), int(generation)) for path, generation in rows]
+
+    def done(self, agent: str, marks: Iterable[Mark]) -> None:
+        with self._transaction() as connection:
+            connection.executemany(
+                "DELETE FROM dirty WHERE agent = ? AND path = ? AND generation = ?",
+                [(agent, mark.path, mark.generation) for mark in marks],
+            )
+
+    def length(self, agent: str | None = None) -> int:
+        if agent is None:
+            rows = self._read("SELECT count(*) FROM dirty")
+        else:
+            rows = self._read("SELECT count(*) FROM dirty WHERE agent = ?", (agent,))
+        return int(rows[0][0])
+
+    def holder(self, agent: str) -> str | None:
+        rows = self._read(
+            "SELECT holder FROM agents WHERE agent = ? AND token IS NOT NULL AND expires > ?",
+            (agent, time.time()),
+        )
+        if not rows or not Holder.parse(rows[0][0]).may_be_alive():
+            return None
+        return str(rows[0][0])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._database is not None:
+                self._database.close()
+            elif self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection = self._database = None
+
+    def _read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        with self._lock:
+            return fetch(self._open(), sql, parameters)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Connection]:
+        with self._lock:
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    def _open(self) -> apsw.Connection:
+        if self._connection is not None and self._pid == os.getpid():
+            return self._connection
+        if self._connection is not None:
+            _abandoned.append(self._connection)
+        if self._read_only:
+            self._database = ReadOnlyDatabase(self._path)
+            self._connection, self._pid = self._database.connection, os.getpid()
+            return self._connection
+        expect_writer(self._path)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.close(descriptor)
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(10_000)
+        connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+        connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+        self._connection, self._pid = connection, os.getpid()
+        return connection

@@ -1,0 +1,270 @@
+"""The walk: which files are an agent's notes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from recallite.types import Source
+from recallite.workspace.ignore import IGNORE_FILES, IgnoreRules
+
+ROOT_NAMES = ("MEMORY.md", "memory.md")
+NOTES_DIR = "memory"
+SKIPPED_DIRS = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".pnpm-store"})
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A note on disk. `path` is its name in the index: workspace-relative with `/`, or absolute outside."""
+
+    source: Source
+    path: str
+    root: Path
+    """The allowed directory that it was found under; no component below it is a symlink."""
+    parts: tuple[str, ...]
+    """Names from `root` down to the file, as the file system spells them."""
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @property
+    def location(self) -> Path:
+        return self.root.joinpath(*self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """Something that looks as if it should be indexed and is not."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a walk found: notes by their index path, and what was left out."""
+
+    files: dict[str, FoundFile] = field(default_factory=dict)
+    skipped: list[SkippedFile] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Index paths of directories that could not be listed now; what is indexed below them is kept."""
+
+
+def is_markdown(name: str) -> bool:
+    """Whether a file name ends in `.md`, in any case."""
+    return name.lower().endswith(".md")
+
+
+def is_skipped_dir(name: str) -> bool:
+    """Whether the walk and the watcher pass over directories of this name."""
+    return name.startswith(".") or name in SKIPPED_DIRS
+
+
+def scan_memory(workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequence[str] = ()) -> Scan:
+    """All notes of an agent: MEMORY.md, memory.md, memory/**/*.md, then the extra paths.
+
+    Symlinks are never followed below the workspace or an extra path; the workspace itself may be one.
+    A file reachable in two ways is listed once, under the first. Never raises for a single entry.
+    """
+    walk = _Walk(workspace)
+    walk.add_roots()
+    walk.add_directory(workspace, (NOTES_DIR,), rules=None)
+    for extra in extra_paths:
+        walk.add_extra(extra, exclude)
+    return walk.scan
+
+
+def find_memory_file(
+    path: str, workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequence[str] = ()
+) -> FoundFile | None:
+    """The note with this index path, by the same rules as the walk but without walking; None if there is none."""
+    location = workspace / path
+    inside = location.is_relative_to(workspace)
+    parts = location.relative_to(workspace).parts if inside else ()
+    if inside and (parts in [(name,) for name in ROOT_NAMES] or (parts[0] == NOTES_DIR and len(parts) > 1)):
+        if path == ROOT_NAMES[1] and _same_file(workspace / ROOT_NAMES[0], location):
+            return None
+        return _find_below(workspace, workspace, parts, None)
+    for extra in extra_paths:
+        if location == extra:
+            return _find_below(workspace, extra.parent, (extra.name,), None)
+        if location.is_relative_to(extra):
+            return _find_below(workspace, extra, location.relative_to(extra).parts, IgnoreRules(exclude))
+    return None
+
+
+def _find_below(workspace: Path, root: Path, parts: tuple[str, ...], rules: IgnoreRules | None) -> FoundFile | None:
+    if not is_markdown(parts[-1]) or (rules is not None and root.is_symlink()):
+        return None
+    for length in range(1, len(parts) + 1):
+        here = root.joinpath(*parts[:length])
+        is_dir = length < len(parts)
+        if rules is not None:
+            rules = rules.enter(here.parent, parts[: length - 1], IGNORE_FILES)
+            if rules.ignores(parts[:length], is_dir=is_dir):
+                return None
+        try:
+            info = here.lstat()
+        except (OSError, ValueError):
+            return None
+        if is_dir and (not stat.S_ISDIR(info.st_mode) or is_skipped_dir(parts[length - 1])):
+            return None
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    name = index_path(workspace, root.joinpath(*parts))
+    return _found(name, root, parts, info)
+
+
+def _found(path: str, root: Path, parts: tuple[str, ...], info: os.stat_result) -> FoundFile:
+    return FoundFile("memory", path, root, parts, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+class _Walk:
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.scan = Scan()
+        self._seen: set[tuple[int, int]] = set()
+
+    def add_roots(self) -> None:
+        for name in ROOT_NAMES:
+            try:
+                info = (self.workspace / name).lstat()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                self._skip(name, _cause(error))
+                continue
+            self._take(self.workspace, (name,), info)
+
+    def add_extra(self, extra: Path, exclude: Sequence[str]) -> None:
+        name = self.index_path(extra, ())
+        try:
+            info = extra.lstat()
+        except OSError as error:
+            missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
+            self._skip(name, "extra path is missing" if missing else _cause(error))
+            if not missing:
+                self.scan.unreadable.append(name)
+            return
+        if stat.S_ISLNK(info.st_mode):
+            self._skip(name, "symlink: name its target in extraPaths instead")
+        elif stat.S_ISDIR(info.st_mode):
+            self.add_directory(extra, (), IgnoreRules(exclude))
+        elif not is_markdown(extra.name):
+            self._skip(name, "extra path is not a Markdown file")
+        else:
+            self._take(extra.parent, (extra.name,), info)
+
+    def add_directory(self, root: Path, parts: tuple[str, ...], rules: IgnoreRules | None) -> None:
+        """Depth first, in name order, without recursion: a tree may be deeper than Python's stack."""
+        waiting = [(parts, rules)]
+        while waiting:
+            here, here_rules = waiting.pop()
+            entries = self._list(root, here)
+            if here_rules is not None:
+                here_rules = here_rules.enter(root.joinpath(*here), here, [e.name for e in entries])
+            below = []
+            for entry in entries:
+                child = (*here, entry.name)
+                if self._visit(root, child, entry, here_rules):
+                    below.append((child, here_rules))
+            waiting.extend(reversed(below))
+
+    def _list(self, root: Path, parts: tuple[str, ...]) -> list[os.DirEntry[str]]:
+        directory = root.joinpath(*parts)
+        try:
+            if parts and directory.is_symlink():
+                self._skip(self.index_path(root, parts), "symlink: directories are not followed")
+                return []
+            with os.scandir(directory) as listing:
+                return sorted(listing, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            name = self.index_path(root, parts)
+            self._skip(name, _cause(error))
+            self.scan.unreadable.append(name)
+            return []
+
+    def _visit(self, root: Path, parts: tuple[str, ...], entry: os.DirEntry[str], rules: IgnoreRules | None) -> bool:
+        """Take a file; True when the entry is a directory to walk."""
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            if is_markdown(entry.name) and not isinstance(error, FileNotFoundError):
+                self._skip(self.index_path(root, parts), _cause(error))
+            return False
+        is_dir = stat.S_ISDIR(info.st_mode)
+        if is_dir and is_skipped_dir(entry.name):
+            return False
+        if rules is not None and rules.ignores(parts, is_dir=is_dir):
+            return False
+        if is_dir:
+            return True
+        if stat.S_ISLNK(info.st_mode):
+            if is_markdown(entry.name) or _points_to_directory(entry):
+                self._skip(self.index_path(root, parts), "symlink: links are not followed")
+        elif is_markdown(entry.name):
+            self._take(root, parts, info)
+        return False
+
+    def _take(self, root: Path, parts: tuple[str, ...], info: os.stat_result) -> None:
+        path = self.index_path(root, parts)
+        if stat.S_ISLNK(info.st_mode):
+            self._skip(path, "symlink: links are not followed")
+            return
+        if not stat.S_ISREG(info.st_mode):
+            self._skip(path, "not a regular file")
+            return
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            readable = os.fsencode(path).decode("utf-8", errors="replace")
+            self._skip(readable, "the file name is not valid UTF-8: rename the file")
+            return
+        identity = (info.st_dev, info.st_ino)
+        if identity in self._seen:
+            return
+        self._seen.add(identity)
+        self.scan.files[path] = _found(path, root, parts, info)
+
+    def index_path(self, root: Path, parts: Iterable[str]) -> str:
+        return index_path(self.workspace, root.joinpath(*parts))
+
+    def _skip(self, path: str, reason: str) -> None:
+        readable = path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
+        self.scan.skipped.append(SkippedFile(readable, reason))
+
+
+def index_path(workspace: Path, location: Path) -> str:
+    """A file's name in the index: relative to the workspace with `/`, or absolute when outside."""
+    try:
+        return PurePosixPath(*location.relative_to(workspace).parts).as_posix()
+    except ValueError:
+        return location.as_posix()
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether an index path is one of the folders or lies under one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _points_to_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=True)
+    except OSError:
+        return False
+
+
+def _cause(error: OSError) -> str:
+    return f"cannot be read: {error.strerror or error.__class__.__name__}"

@@ -1,0 +1,109 @@
+"""One agent with real notes, a real index and the deterministic embedder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recallite import AgentSettings, MemorySearch, SearchReply, load_settings
+from recallite.embeddings.choice import ProviderChoice
+from recallite.embeddings.options import ProviderOptions
+from recallite.embeddings.protocol import Embedder
+from recallite.embeddings.registry import create_embedder
+from recallite.search.questions import QuestionEmbedder
+from recallite.work import SCAN
+from recallite.work.sqlite import SqliteQueue, queue_path
+from recallite_worker.executor import AgentOutcome, EmbeddedExecutor
+from recallite_worker.sync import EmbedderFactory
+
+
+@dataclass
+class Lab:
+    """An agent's workspace in a temporary directory, and ways to index and search it."""
+
+    root: Path
+    memory_search: dict[str, Any] = field(default_factory=dict)
+    model: str | None = "test-64"
+    """Model of the deterministic embedder; None searches by keyword only."""
+    _open: list[MemorySearch] = field(default_factory=list)
+
+    @property
+    def workspace(self) -> Path:
+        return self.root / "workspace"
+
+    @property
+    def settings(self) -> AgentSettings:
+        config = {"agents": {"defaults": {"workspace": str(self.workspace), "memorySearch": self.memory_search}}}
+        file = self.root / "openclaw.json"
+        file.write_text(json.dumps(config))
+        return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.root / "state")}).agent(None)
+
+    def note(self, path: str, text: str | bytes) -> Path:
+        """Write a note; returns where."""
+        target = self.workspace / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode() if isinstance(text, str) else text)
+        return target
+
+    def embedders(self, settings: AgentSettings) -> tuple[Embedder | None, str | None]:
+        if self.model is None:
+            return None, "no provider in this test"
+        return create_embedder(ProviderOptions("test", model=self.model)), None
+
+    def index(self, *, rebuild: bool = False, embedders: EmbedderFactory | None = None) -> AgentOutcome:
+        """`recallite index`, in this process."""
+        settings = self.settings
+        queue = SqliteQueue(queue_path(settings.state_dir))
+        try:
+            queue.mark(settings.agent, [SCAN])
+            executor = EmbeddedExecutor(queue, embedders=embedders or self.embedders)
+            return executor.run([settings], rebuild=rebuild)[settings.agent]
+        finally:
+            queue.close()
+
+    def memory(self) -> MemorySearch:
+        """The public class, with the deterministic embedder for questions."""
+        memory = MemorySearch(settings=self.settings)
+        options = ProviderOptions("test", model=self.model) if self.model is not None else None
+        choice = ProviderChoice("test", options, None if options else "no provider in this test")
+        memory._choice = choice
+        memory._questions = QuestionEmbedder(choice)
+        memory._searcher._questions = memory._questions
+        self._open.append(memory)
+        return memory
+
+    def search(self, query: str, **options: Any) -> SearchReply:
+        return self.memory().search(query, **options)
+
+    def paths(self, query: str, **options: Any) -> list[str]:
+        return [hit.path for hit in self.search(query, **options).hits]
+
+    def close(self) -> None:
+        for memory in self._open:
+            memory.close()
+
+
+@pytest.fixture
+def make_lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
+    labs: list[Lab] = []
+
+    def make(name: str = "lab", **options: Any) -> Lab:
+        root = tmp_path / name
+        root.mkdir()
+        labs.append(Lab(root, **options))
+        labs[-1].workspace.mkdir()
+        return labs[-1]
+
+    yield make
+    for lab in labs:
+        lab.close()
+
+
+@pytest.fixture
+def lab(make_lab: Callable[..., Lab]) -> Lab:
+    return make_lab()

@@ -1,0 +1,184 @@
+"""Chunks are verbatim slices within the budget, with the right lines, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recallite.workspace import LineMap
+from recallite_worker.chunking import UNITS_PER_TOKEN, ChunkText, chunk_markdown, estimated_units
+
+FRAGMENTS = st.sampled_from(
+    [
+        "# Heading\n", "## Zweite Überschrift\r\n", "Title\n=====\n", "text ", "a", " ", "\t", "\n", "\n\n", "\r\n", "\r",
+        "- item one\n", "1. first\n", "```python\nprint('x')\n\nx = 1\n```\n", "~~~\n# no heading\n~~~\n", "```\n",
+        "| a | b |\n|---|---|\n", "Ein längerer Satz. Noch einer! ", "這是一個很長的中文句子，沒有空格。", "日本語のテキストです。",
+        "한국어 문장입니다. ", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "e\u0301", "\u2500\u2500\u2500", "：：：", "𠀀𠀁", "---\n", "key: value\n",
+        "x" * 50, "wort " * 20, "\u2028", "\x85", "\x0b", "\ufeff", "https://example.com/" + "p" * 80,
+    ]
+)  # fmt: skip
+DOCUMENTS = st.one_of(st.lists(FRAGMENTS, max_size=60).map("".join), st.text(max_size=400))
+BUDGETS = st.tuples(st.integers(16, 60), st.integers(0, 59)).map(lambda pair: (pair[0], min(pair[1], pair[0] - 1)))
+
+
+@settings(max_examples=2000, deadline=None)
+@given(DOCUMENTS, BUDGETS)
+def test_every_document_is_cut_into_verbatim_slices_that_cover_it(text: str, budget: tuple[int, int]) -> None:
+    tokens, overlap = budget
+
+    chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
+
+    lines = LineMap(text)
+    covered = set()
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start : chunk.end]
+        assert chunk.text.strip(), "a blank chunk"
+        assert estimated_units(chunk.text) <= tokens * UNITS_PER_TOKEN
+        assert lines.start_of(chunk.start_line) <= chunk.start < lines.start_of(chunk.start_line + 1)
+        assert lines.start_of(chunk.end_line) < chunk.end <= lines.start_of(chunk.end_line + 1)
+        covered.update(range(chunk.start, chunk.end))
+    assert all(text[i].isspace() for i in range(len(text)) if i not in covered)
+    assert all(a.end < b.end and a.start < b.start for a, b in zip(chunks, chunks[1:], strict=False))
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS, BUDGETS)
+def test_what_a_chunk_repeats_stays_within_the_overlap(text: str, budget: tuple[int, int]) -> None:
+    tokens, overlap = budget
+
+    chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
+
+    for before, after in zip(chunks, chunks[1:], strict=False):
+        repeated = text[after.start : before.end] if after.start < before.end else ""
+        assert estimated_units(repeated) <= overlap * UNITS_PER_TOKEN
+
+
+@pytest.mark.parametrize("length", range(1598, 1603))
+def test_the_budget_holds_at_its_very_edge(length: int) -> None:
+    chunks = chunk_markdown("a" * length + "\nrest", tokens=400, overlap=80)
+
+    assert max(len(chunk.text) for chunk in chunks) <= 1600
+
+
+def test_one_long_line_keeps_its_budget_and_gains_no_line_ends() -> None:
+    text = "word " * 1000
+
+    chunks = chunk_markdown(text, tokens=400, overlap=80)
+
+    assert max(len(chunk.text) for chunk in chunks) <= 1600
+    assert not any("\n" in chunk.text for chunk in chunks)
+    assert len({(chunk.start, chunk.end) for chunk in chunks}) == len(chunks)
+
+
+def test_a_chinese_character_counts_a_token() -> None:
+    chunks = chunk_markdown("文" * 1000, tokens=400, overlap=0)
+
+    assert [len(chunk.text) for chunk in chunks] == [400, 400, 200]
+
+
+def test_a_cut_falls_before_the_heading() -> None:
+    text = "# One\n\n" + "first part. " * 90 + "\n\n# Two\n\n" + "second part. " * 90
+
+    chunks = chunk_markdown(text, tokens=400, overlap=80)
+
+    assert [chunk.text[:5] for chunk in chunks] == ["# One", "# Two"]
+
+
+def test_a_procedure_is_cut_between_its_steps() -> None:
+    steps = "".join(f"{n}. " + f"step {n} does something useful here " * 6 + "\n" for n in range(1, 20))
+
+    chunks = chunk_markdown(steps, tokens=400, overlap=80)
+
+    assert all(re.match(r"\d+\. step", chunk.text) for chunk in chunks)
+    assert all(chunk.text.rstrip().endswith("here") for chunk in chunks)
+
+
+def test_a_heading_inside_a_fence_is_no_heading() -> None:
+    code = "```sh\n" + "".join(f"# comment {n}\nrun --step {n}\n\n" for n in range(20)) + "```\n"
+    text = "Before. " * 170 + "\n\n" + code + "\nAfter."
+
+    chunks = chunk_markdown(text, tokens=400, overlap=0)
+
+    assert [chunk.text.startswith("```sh") for chunk in chunks].count(True) == 1
+    assert code.strip() in chunks[1].text
+
+
+def test_front_matter_is_kept_whole_where_it_fits() -> None:
+    front = "---\n" + "".join(f"key{n}: some value {n}\n\n" for n in range(40)) + "---\n"
+    text = front + "# Title\n\n" + "body text. " * 200
+
+    chunks = chunk_markdown(text, tokens=400, overlap=80)
+
+    assert chunks[0].text == front.strip()
+
+
+def test_front_matter_that_is_no_yaml_is_text() -> None:
+    chunks = chunk_markdown("---\n**Firm name**\n---\nDear Sir", tokens=400, overlap=80)
+
+    assert chunks[0].text.splitlines()[1] == "**Firm name**"
+
+
+def test_line_numbers_count_front_matter_and_every_kind_of_line_end() -> None:
+    text = "---\ntitle: x\n---\r\n\rtarget line\n"
+
+    [chunk] = chunk_markdown(text, tokens=400, overlap=0)
+
+    assert (chunk.start_line, chunk.end_line) == (1, 5)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\n", "\u3000\n\t"])
+def test_a_blank_note_has_no_chunk(text: str) -> None:
+    assert chunk_markdown(text, tokens=400, overlap=80) == []
+
+
+def test_a_family_emoji_is_not_cut() -> None:
+    family = "👩‍👩‍👧‍👦"
+
+    chunks = chunk_markdown(family * 200, tokens=64, overlap=0)
+
+    assert all(len(chunk.text) % len(family) == 0 for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "word ",
+        "\n",
+        " ",
+        "文",
+        "- x\n",
+        "```\n",
+        "# h\n\n",
+        "a\n=\n",
+        "\r",
+        "\r\n",
+        "---\n",
+        "x\n\n",
+        "！",
+        "\u0301",
+    ],
+)
+def test_time_grows_linearly(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = (piece * (size // len(piece) + 1))[:size]
+        best = 1e9
+        for _ in range(3):
+            begin = time.process_time()
+            chunk_markdown(text, tokens=400, overlap=80)
+            best = min(best, time.process_time() - begin)
+        return best
+
+    small, large = seconds(200_000), seconds(800_000)
+
+    assert large < 0.05 or large / small < 8, f"4 times the text took {large / small:.1f} times as long"
+
+
+def test_equal_texts_have_equal_hashes() -> None:
+    one, two = ChunkText("same", 0, 4, 1, 1), ChunkText("same", 9, 13, 3, 3)
+
+    assert one.hash == two.hash and len(one.hash) == 32

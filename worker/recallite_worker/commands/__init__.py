@@ -1,0 +1,1 @@
+"""The worker's commands; they join `recallite` through its entry points."""

@@ -1,0 +1,116 @@
+"""Make the index of one agent, or of all, equal to the files.
+
+The exit code is 0 when everything is indexed, 3 when some input failed or vectors are missing, 1 when an agent
+could not be indexed at all, 130 after Ctrl-C. What was done is kept in every case, and the next run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recallite.config import AgentSettings
+    from recallite_worker.executor import AgentOutcome
+
+EXIT_OK, EXIT_FAILED, EXIT_DEGRADED, EXIT_INTERRUPTED = 0, 1, 3, 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--agent", metavar="ID", help="agent (default: all agents)")
+    parser.add_argument("--force", action="store_true", help="build the index anew; vectors in the cache are kept")
+
+
+def run(args: argparse.Namespace) -> int:
+    from recallite.config import load_settings
+    from recallite.work import SCAN
+    from recallite.work.sqlite import SqliteQueue, queue_path
+    from recallite_worker.executor import EmbeddedExecutor
+    from recallite_worker.progress import progress_display
+
+    settings = load_settings(args.config)
+    named = [args.agent] if args.agent is not None else list(settings.agent_ids)
+    agents = [settings.agent(name) for name in named]
+    enabled = [agent for agent in agents if agent.search.enabled]
+    for agent in agents:
+        if agent not in enabled:
+            print(f"{agent.agent}: memory search is switched off (memorySearch.enabled)")
+    queue = SqliteQueue(queue_path(settings.state_dir))
+    began = time.monotonic()
+    with progress_display() as display:
+        executor = EmbeddedExecutor(queue, observe=display.update)
+        interrupted = _Interrupts(executor.stop)
+        with interrupted:
+            for agent in enabled:
+                queue.mark(agent.agent, [SCAN])
+            outcomes = executor.run(enabled, rebuild=args.force)
+    queue.close()
+    seconds = time.monotonic() - began
+    codes = [_report(agent, outcomes.get(agent.agent), seconds) for agent in enabled]
+    if interrupted.happened:
+        print("interrupted: what was done is kept; run `recallite index` to go on", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return max(codes, key=[EXIT_OK, EXIT_DEGRADED, EXIT_FAILED].index, default=EXIT_OK)
+
+
+class _Interrupts:
+    """The first Ctrl-C or SIGTERM asks for an orderly end, the second one ends at once."""
+
+    def __init__(self, stop: object) -> None:
+        self.happened = False
+        self._stop = stop
+        self._before: dict[int, object] = {}
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.happened:
+            raise KeyboardInterrupt
+        self.happened = True
+        self._stop()  # type: ignore[operator]  # given as a bound method
+
+    def __enter__(self) -> _Interrupts:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]  # what signal() returned before
+
+
+def _report(agent: AgentSettings, outcome: AgentOutcome | None, seconds: float) -> int:
+    from recallite.client import MemorySearch
+
+    if outcome is None:
+        return EXIT_FAILED
+    if outcome.error is not None:
+        print(f"{agent.agent}: failed: {outcome.error}", file=sys.stderr)
+        return EXIT_FAILED
+    with MemorySearch(settings=agent) as memory:
+        status = memory.status()
+    vectors = status.vectors
+    model = f" ({status.provider}/{status.model})" if status.provider else ""
+    print(
+        f"{agent.agent}: {status.files_indexed} files, {status.chunks} chunks, {vectors.indexed} vectors{model}; "
+        f"this run: {outcome.files_written} files written, {outcome.files_removed} removed, "
+        f"{outcome.texts_embedded} texts embedded, {outcome.vectors_cached} vectors from the cache, {seconds:.1f} s"
+    )
+    for failure in status.failures:
+        line = f":{failure.start_line}" if failure.start_line is not None else ""
+        print(f"  failed: {failure.path}{line}: {failure.reason}")
+    for skipped in status.skipped:
+        print(f"  left out: {skipped.path}: {skipped.reason}")
+    return _verdict(agent, outcome, degraded=bool(status.failures or vectors.pending or status.unindexed))
+
+
+def _verdict(agent: AgentSettings, outcome: AgentOutcome, *, degraded: bool) -> int:
+    reason = outcome.provider_reason
+    if reason is not None and agent.search.provider is None and outcome.vectors_waiting == 0:
+        print(f"  notice: keyword search only, {reason}")
+    elif reason is not None:
+        print(f"  provider: {reason}; keyword search works on all of it", file=sys.stderr)
+        degraded = True
+    return EXIT_DEGRADED if degraded else EXIT_OK

@@ -1,0 +1,115 @@
+"""Progress of an index run: a bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn, Protocol, TextIO
+
+from tqdm import tqdm
+
+from recallite_worker.sync import SyncProgress
+
+PLAIN_LINE_SECONDS = 10.0
+
+
+class Display(Protocol):
+    """Takes the progress of a slice of an agent; called from several threads."""
+
+    def update(self, agent: str, progress: SyncProgress) -> None: ...
+
+
+@contextmanager
+def progress_display(stream: TextIO | None = None) -> Iterator[Display]:
+    """A display for this stream (standard error), for as long as the block lasts."""
+    target = sys.stderr if stream is None else stream
+    if target.isatty():
+        bars = _Bars(target)
+        try:
+            yield bars
+        finally:
+            bars.close()
+    else:
+        yield _PlainLines(target)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the slices of one agent have reported: numbers start anew with each slice."""
+
+    files: int = 0
+    vectors: int = 0
+    last_files: int = 0
+    last_vectors: int = 0
+
+    def add(self, progress: SyncProgress) -> tuple[int, int]:
+        """How many files and vectors were done since the last report."""
+        if progress.files_done < self.last_files or progress.vectors_done < self.last_vectors:
+            self.last_files = self.last_vectors = 0
+        files, vectors = progress.files_done - self.last_files, progress.vectors_done - self.last_vectors
+        self.last_files, self.last_vectors = progress.files_done, progress.vectors_done
+        self.files += files
+        self.vectors += vectors
+        return files, vectors
+
+
+class _Bars:
+    """A bar per agent and stage, with rate and time left."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._bars: dict[tuple[str, str], tqdm[NoReturn]] = {}
+        self._seen: dict[str, _Seen] = {}
+
+    def update(self, agent: str, progress: SyncProgress) -> None:
+        with self._lock:
+            seen = self._seen.setdefault(agent, _Seen())
+            files, vectors = seen.add(progress)
+            if seen.files or progress.files_waiting:
+                bar = self._bar(agent, "files", seen.files + progress.files_waiting)
+                bar.update(files)
+                bar.set_postfix_str(f"{progress.chunks_added} chunks", refresh=False)
+            if seen.vectors or progress.vectors_waiting:
+                self._bar(agent, "vectors", seen.vectors + progress.vectors_waiting).update(vectors)
+
+    def _bar(self, agent: str, unit: str, total: int) -> tqdm[NoReturn]:
+        bar = self._bars.get((agent, unit))
+        if bar is None:
+            bar = tqdm(total=total, desc=agent, unit=f" {unit}", file=self._stream, dynamic_ncols=True)
+            self._bars[agent, unit] = bar
+        bar.total = total
+        return bar
+
+    def close(self) -> None:
+        for bar in self._bars.values():
+            bar.close()
+
+
+class _PlainLines:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._seen: dict[str, _Seen] = {}
+        self._began = self._printed = time.monotonic()
+
+    def update(self, agent: str, progress: SyncProgress) -> None:
+        with self._lock:
+            seen = self._seen.setdefault(agent, _Seen())
+            seen.add(progress)
+            now = time.monotonic()
+            if now - self._printed < PLAIN_LINE_SECONDS:
+                return
+            self._printed = now
+            rate = seen.vectors / (now - self._began)
+            left = f", about {progress.vectors_waiting / rate:.0f} s left" if rate > 0 else ""
+            print(
+                f"{agent}: {seen.files} files done, {progress.files_waiting} waiting; "
+                f"{seen.vectors} vectors done, {progress.vectors_waiting} waiting ({rate:.1f}/s{left})",
+                file=self._stream,
+                flush=True,
+            )

@@ -1,0 +1,306 @@
+"""The core: make one agent's index equal to its files. May run twice, late, or be killed at any moment."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import apsw
+
+from recallite.config import AgentSettings
+from recallite.embeddings.choice import choose_provider
+from recallite.embeddings.protocol import Embedder
+from recallite.embeddings.registry import create_embedder
+from recallite.errors import IndexUnusableError, ProviderError
+from recallite.index.connection import SpaceRow
+from recallite.index.extension import extension_of
+from recallite.types import Failure
+from recallite.work import SCAN, Mark, WorkQueue
+from recallite.workspace import FoundFile, Scan, scan_memory
+from recallite.workspace.files import find_memory_file, is_below
+from recallite_worker.cache import EmbeddingCache
+from recallite_worker.chunking import chunk_markdown
+from recallite_worker.compaction import compact_when_wasteful
+from recallite_worker.embedding import EmbeddingRun
+from recallite_worker.generations import ChunkSettings, Generations
+from recallite_worker.leases import LeaseKeeper
+from recallite_worker.reading import ReadFile, read_note
+from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoch, set_meta
+from recallite_worker.vectors import VectorWriter
+from recallite_worker.writer import TextWriter
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS = 5.0
+"""How long one agent is worked on before it goes to the queue's end."""
+_MARKS_PER_ROUND = 256
+
+
+@dataclass(slots=True)
+class SyncProgress:
+    """Numbers for a progress bar; they cover one slice."""
+
+    files_done: int = 0
+    files_waiting: int = 0
+    chunks_added: int = 0
+    vectors_done: int = 0
+    vectors_waiting: int = 0
+
+
+@dataclass(slots=True)
+class SyncResult:
+    """What a slice did, and what is left."""
+
+    agent: str
+    files_written: int = 0
+    files_unchanged: int = 0
+    """Files that were read and found as they were."""
+    files_removed: int = 0
+    chunks_added: int = 0
+    texts_embedded: int = 0
+    vectors_cached: int = 0
+    scanned: bool = False
+    more: bool = False
+    """Whether the agent should be served again now. False when what is left needs the provider back."""
+    vectors_waiting: int = 0
+    provider_reason: str | None = None
+    """Why there is no provider, or why it failed."""
+    failures: list[Failure] = field(default_factory=list)
+    milliseconds: int = 0
+
+
+class EmbedderFactory(Protocol):
+    """Gives the embedder of an agent, or None and the reason for keyword search only."""
+
+    def __call__(self, settings: AgentSettings) -> tuple[Embedder | None, str | None]: ...
+
+
+def open_embedder(settings: AgentSettings) -> tuple[Embedder | None, str | None]:
+    """The embedder that the settings ask for."""
+    choice = choose_provider(settings)
+    if choice.options is None:
+        return None, choice.reason
+    try:
+        return create_embedder(choice.options), None
+    except ProviderError as error:
+        return None, str(error)
+
+
+def sync_agent(
+    settings: AgentSettings,
+    queue: WorkQueue,
+    *,
+    embedders: EmbedderFactory = open_embedder,
+    seconds: float = SLICE_SECONDS,
+    rebuild: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+    observe: Callable[[SyncProgress], None] = lambda progress: None,
+) -> SyncResult:
+    """Work on one agent for about `seconds`: dirty files first, text before vectors.
+
+    `rebuild` begins a new generation. Raises LeaseHeldError, FencedError, IndexUnusableError; a file, a chunk
+    or a provider that fails is noted in the result and costs only itself.
+    """
+    began = time.monotonic()
+    lease = queue.lease(settings.agent, at_least=seen_epoch(settings.index_path))
+    with LeaseKeeper(queue, lease):
+        try:
+            store = open_store(settings.index_path, epoch=lease.epoch, extension=extension_of(settings))
+            try:
+                run = _Slice(settings, queue, store, embedders, observe)
+                run.stop = lambda: stop() or time.monotonic() - began > seconds
+                run.work(rebuild)
+            finally:
+                store.close()
+            result = run.result
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            quarantine(settings.index_path, error)
+            queue.mark(settings.agent, [SCAN])
+            result = SyncResult(settings.agent, more=True)
+        except apsw.Error as error:
+            raise IndexUnusableError(
+                f"{settings.index_path} cannot be written ({type(error).__name__}: {error})"
+            ) from error
+    result.milliseconds = int((time.monotonic() - began) * 1000)
+    logger.info(
+        "agent %s: %d files, %d chunks, %d texts embedded, %d from the cache, %d ms",
+        settings.agent,
+        result.files_written,
+        result.chunks_added,
+        result.texts_embedded,
+        result.vectors_cached,
+        result.milliseconds,
+    )
+    return result
+
+
+class _Slice:
+    stop: Callable[[], bool]
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        queue: WorkQueue,
+        store: IndexStore,
+        embedders: EmbedderFactory,
+        observe: Callable[[SyncProgress], None],
+    ) -> None:
+        self.settings = settings
+        self.queue = queue
+        self.store = store
+        self.embedders = embedders
+        self.observe = observe
+        self.result = SyncResult(settings.agent)
+        self.progress = SyncProgress()
+        self.generations = Generations(store)
+
+    def work(self, rebuild: bool) -> None:
+        chunking = self.settings.search.chunking
+        self.generations.prepare(ChunkSettings(chunking.tokens, chunking.overlap), rebuild=rebuild)
+        embedder, self.result.provider_reason = self.embedders(self.settings)
+        try:
+            space = embedder.space if embedder is not None else None
+            spaces = self.generations.prepare_spaces(space)
+            writers = [TextWriter(self.store, g) for g in self.generations.live()]
+            for writer in writers:
+                writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
+            self._sync_text(writers)
+            if embedder is not None and self.queue.length(self.settings.agent) == 0:
+                self._sync_vectors(embedder, spaces)
+            self._finish(spaces)
+        finally:
+            if embedder is not None:
+                embedder.close()
+
+    def _sync_text(self, writers: list[TextWriter]) -> None:
+        while not self.stop():
+            marks = self.queue.claim(self.settings.agent, _MARKS_PER_ROUND)
+            if not marks:
+                return
+            self.progress.files_waiting = self.queue.length(self.settings.agent)
+            scans = [mark for mark in marks if mark.path == SCAN]
+            if scans:
+                self._scan(writers)
+                self.queue.done(self.settings.agent, scans)
+                continue
+            self._write_files(writers, marks)
+
+    def _scan(self, writers: list[TextWriter]) -> None:
+        """Compare disk and index by size and time; what differs is marked dirty."""
+        scan = scan_memory(self.settings.workspace, self.settings.extra_paths, self.settings.search.exclude)
+        dirty: set[str] = set()
+        for writer in writers:
+            dirty |= set(changed_paths(scan, writer))
+        if dirty:
+            self.queue.mark(self.settings.agent, sorted(dirty))
+        self.result.scanned = True
+        self.progress.files_waiting = len(dirty)
+        self.observe(self.progress)
+
+    def _write_files(self, writers: list[TextWriter], marks: list[Mark]) -> None:
+        done: list[Mark] = []
+        with self.store.transaction():
+            for mark in marks:
+                self._write_file(writers, mark.path)
+                done.append(mark)
+                self.progress.files_done += 1
+                self.progress.files_waiting = max(0, self.progress.files_waiting - 1)
+                self.store.pause()
+                if self.stop():
+                    break
+        # Marks go only after their files are committed; what was not committed is done again.
+        self.queue.done(self.settings.agent, done)
+        self.progress.chunks_added = self.result.chunks_added
+        self.observe(self.progress)
+
+    def _write_file(self, writers: list[TextWriter], path: str) -> None:
+        settings = self.settings
+        found = find_memory_file(path, settings.workspace, settings.extra_paths, settings.search.exclude)
+        read = read_note(found) if isinstance(found, FoundFile) else None
+        for writer in writers:
+            if read is None:
+                self.result.files_removed += writer.remove(path)
+            else:
+                self._write_one(writer, read)
+
+    def _write_one(self, writer: TextWriter, read: ReadFile) -> None:
+        row = writer.file(read.state.path)
+        state = read.state
+        if row is not None and row.state != "writing" and row.hash is not None and row.hash == state.hash:
+            writer.touch(row, state)
+            self.result.files_unchanged += 1
+        elif read.text is None:
+            writer.fail(state, read.reason or "cannot be indexed")
+            self.result.failures.append(Failure(state.path, read.reason or "cannot be indexed"))
+        else:
+            limits = writer.generation.settings
+            chunks = chunk_markdown(read.text, tokens=limits.tokens, overlap=limits.overlap)
+            self.result.chunks_added += writer.write(state, chunks)
+            self.result.files_written += 1
+
+    def _sync_vectors(self, embedder: Embedder, spaces: list[SpaceRow]) -> None:
+        cache = self._open_cache()
+        try:
+            for space in spaces:
+                writer = VectorWriter(self.store, space)
+                writer.fill_pending()
+                self.progress.vectors_waiting = writer.pending_count()
+                self._embed(EmbeddingRun(writer, embedder, cache, stop=self.stop, on_progress=self._vectors_done))
+                if self.result.provider_reason is not None:
+                    break
+            if cache is not None:
+                cache.prune()
+        finally:
+            if cache is not None:
+                cache.close()
+
+    def _embed(self, run: EmbeddingRun) -> None:
+        try:
+            run.run()
+        except ProviderError as error:
+            self.result.provider_reason = f"{type(error).__name__}: {error}"
+            logger.warning("agent %s: %s", self.settings.agent, error)
+        self.result.texts_embedded += run.tally.embedded
+        self.result.vectors_cached += run.tally.cached
+
+    def _vectors_done(self, count: int) -> None:
+        self.progress.vectors_done += count
+        self.progress.vectors_waiting = max(0, self.progress.vectors_waiting - count)
+        self.observe(self.progress)
+
+    def _open_cache(self) -> EmbeddingCache | None:
+        cache = self.settings.search.cache
+        if not cache.enabled:
+            return None
+        return EmbeddingCache(self.settings.cache_path, max_entries=cache.max_entries)
+
+    def _finish(self, spaces: list[SpaceRow]) -> None:
+        """Flip, clean up, and tell what is left."""
+        text_complete = self.queue.length(self.settings.agent) == 0
+        if self.generations.flip(spaces, text_complete=text_complete):
+            logger.info("agent %s: the rebuilt index answers now", self.settings.agent)
+        self.generations.drop_retired()
+        if text_complete:
+            compact_when_wasteful(self.store, spaces)
+        waiting = sum(VectorWriter(self.store, space).pending_count() for space in spaces)
+        self.result.vectors_waiting = waiting
+        interrupted = self.stop()
+        self.result.more = not text_complete or (interrupted and waiting > 0)
+        if not self.result.more and self.result.provider_reason is None:
+            with self.store.transaction() as connection:
+                set_meta(connection, "last_success", time.time())
+
+
+def changed_paths(scan: Scan, writer: TextWriter) -> Iterable[str]:
+    """Paths whose size or time differs from the index, that are new, or that are gone from the disk."""
+    rows = writer.files()
+    for path, found in scan.files.items():
+        row = rows.get(path)
+        if row is None or not row.is_unchanged(found):
+            yield path
+    for path in rows.keys() - scan.files.keys():
+        if not is_below(path, scan.unreadable):
+            yield path
