@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,10 +53,15 @@ class Lab:
         target.write_bytes(text.encode() if isinstance(text, str) else text)
         return target
 
+    @property
+    def options(self) -> ProviderOptions:
+        assert self.model is not None
+        return ProviderOptions("test", model=self.model, dimensions=int(self.model.removeprefix("test-")))
+
     def embedders(self, settings: AgentSettings) -> tuple[Embedder | None, str | None]:
         if self.model is None:
             return None, "no provider in this test"
-        return create_embedder(ProviderOptions("test", model=self.model)), None
+        return create_embedder(self.options), None
 
     def index(self, *, rebuild: bool = False, embedders: EmbedderFactory | None = None) -> AgentOutcome:
         """`recallite index`, in this process."""
@@ -69,7 +77,7 @@ class Lab:
     def memory(self) -> MemorySearch:
         """The public class, with the deterministic embedder for questions."""
         memory = MemorySearch(settings=self.settings)
-        options = ProviderOptions("test", model=self.model) if self.model is not None else None
+        options = self.options if self.model is not None else None
         choice = ProviderChoice("test", options, None if options else "no provider in this test")
         memory._choice = choice
         memory._questions = QuestionEmbedder(choice)
@@ -82,6 +90,13 @@ class Lab:
 
     def paths(self, query: str, **options: Any) -> list[str]:
         return [hit.path for hit in self.search(query, **options).hits]
+
+    def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The command line, in a process of its own; by keyword, unless the environment has a key."""
+        _ = self.settings
+        env = {**os.environ, "OPENCLAW_STATE_DIR": str(self.root / "state"), **environment}
+        command = [sys.executable, "-m", "recallite.cli.main", "--config", str(self.root / "openclaw.json")]
+        return subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, check=check, timeout=120)
 
     def close(self) -> None:
         for memory in self._open:

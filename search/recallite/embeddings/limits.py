@@ -12,7 +12,8 @@ OVERHEAD_TOKENS = 8
 """What a model adds to each text: begin, end, and a prefix such as "passage: "."""
 
 _LOWER = bytes(range(ord("a"), ord("z") + 1))
-_LONG_RUN = re.compile(rb"[A-Za-z0-9+/=_-]{12,}")
+_LONG = 12
+_LONG_RUN = re.compile(rb"[A-Za-z0-9+/=_-]{%d,}" % _LONG)
 _EXPANDING = re.compile(
     "[\u00bc-\u00be\u0385\u2057\u2150-\u2189\u247d-\u2487\u2a0c\u321d\u321e\u3300-\u33ff\ufdf2-\ufdfc]"
 )
@@ -31,11 +32,15 @@ def estimate_tokens(text: str) -> int:
     code, never below it; gibberish of random consonants in short words can pass it by a quarter.
     """
     data = text.encode("utf-8", "surrogatepass")
-    short_lower = _count_lower(data)
-    if short_lower >= 12:
-        short_lower -= _count_lower(b"".join(_LONG_RUN.findall(data)))
+    short_lower = _count_lower(data) - _count_lower_in_long_runs(data)
     bound = len(data) - short_lower // 2 + OVERHEAD_TOKENS
     return bound if text.isascii() else bound + _expansion(text)
+
+
+def _count_lower_in_long_runs(data: bytes) -> int:
+    # Most words are short: sorting them out first is three times as fast as the pattern over all of it.
+    long_words = b" ".join([word for word in data.split() if len(word) >= _LONG])
+    return _count_lower(b"".join(_LONG_RUN.findall(long_words)))
 
 
 def _count_lower(data: bytes) -> int:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from recallite.embeddings.checks import BadVector, check_vectors
 from recallite.embeddings.deadline import DeadlineError, call_within
 from recallite.embeddings.endpoint import Endpoint, endpoint_for
 from recallite.embeddings.http_errors import Refusal, error_for
@@ -191,8 +192,8 @@ class OpenAIEmbedder:
     def _learn_dims(self, vectors: Sequence[RawVector]) -> None:
         with self._dims_lock:
             if self._dims is None:
-                lengths = [len(vector) for vector in vectors if vector is not None and len(vector) > 0]
-                self._dims = max(lengths, key=lengths.count) if lengths else None
+                checked = check_vectors(vectors, expected=len(vectors), dims=None)
+                self._dims = next((len(one) for one in checked if not isinstance(one, BadVector)), None)
 
 
 def _cause_of(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from recallite.embeddings.checks import BadVector, check_vectors
 from recallite.embeddings.deadline import DeadlineError
 from recallite.embeddings.limits import pack
 from recallite.embeddings.parts import Parts
-from recallite.embeddings.protocol import Embedder, EmbeddingFailure, Kind, Vector
+from recallite.embeddings.protocol import Embedder, EmbeddingFailure, Kind, RawVector, Vector
 from recallite.errors import (
     InputRejectedError,
     ProviderTransientError,
@@ -93,6 +93,7 @@ class _Run:
     rejected: int = 0
     """Texts refused since the provider last served one."""
     served: bool = False
+    dims: int | None = None
     stack: list[_Request] = field(default_factory=list)
 
     def work(self) -> None:
@@ -127,8 +128,14 @@ class _Run:
         except ProviderTransientError as error:
             self._failed(request, error)
         else:
-            checked = check_vectors(raw, expected=len(request.numbers), dims=self.embedder.space.dims)
-            self._take(request, checked)
+            self._take(request, self._checked(raw, expected=len(request.numbers)))
+
+    def _checked(self, raw: list[RawVector], *, expected: int) -> list[Vector | BadVector]:
+        """Checked against the embedder's length, or else that of the first good vector of the run."""
+        checked = check_vectors(raw, expected=expected, dims=self.embedder.space.dims or self.dims)
+        if self.dims is None:
+            self.dims = next((len(result) for result in checked if not isinstance(result, BadVector)), None)
+        return checked
 
     def _take(self, request: _Request, checked: list[Vector | BadVector]) -> None:
         bad = [result for result in checked if isinstance(result, BadVector)]
@@ -194,7 +201,7 @@ class _Run:
             raw = self.embedder.embed([PROBE_TEXT], kind=self.kind)
         except InputRejectedError as error:
             raise InputRejectedError(f"{who} refuses every text: {error}") from error
-        (result,) = check_vectors(raw, expected=1, dims=self.embedder.space.dims)
+        (result,) = self._checked(raw, expected=1)
         if isinstance(result, BadVector):
             kind = ProviderUnavailableError if result.fault == "length" else ProviderTransientError
             raise kind(f"{who} gives no usable vectors: {result.reason}")

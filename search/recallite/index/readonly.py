@@ -50,7 +50,8 @@ class ReadOnlyDatabase:
 
     def _connect_any(self, shared: bool) -> apsw.Connection:
         try:
-            return self._connect("mode=ro" if shared else "mode=ro&readonly_shm=1")
+            if shared or _beside(self.path, "-wal").exists():  # without it, SQLite would make one
+                return self._connect("mode=ro" if shared else "mode=ro&readonly_shm=1")
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.BusyError) as error:
             # The files beside the database are gone and cannot be made here. With nothing waiting in a
             # write-ahead log the database file alone is the whole truth.
@@ -117,9 +118,13 @@ def expect_writer(path: Path) -> None:
 def log_size(path: Path) -> int:
     """Bytes in the write-ahead log beside a database; 0 without one."""
     try:
-        return path.with_name(f"{path.name}-wal").stat().st_size
+        return _beside(path, "-wal").stat().st_size
     except OSError:
         return 0
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -23,6 +23,8 @@ _ACCENT = re.compile("[\u0300-\u036f]+")
 _NO_LETTER = re.compile(r"[^\w\x00-\x7f]+")
 """Symbols become spaces here: unicode61 takes those younger than its tables (most emoji) for letters."""
 CJK_RUN = re.compile(f"[{_CJK}]+")
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""Colours in pasted terminal output: their letters would grow onto the words beside them."""
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_WORD = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
@@ -49,6 +51,8 @@ def index_form(text: str) -> str:
 
     Parts of camelCase words are added at the end, so that `memory search` finds `memorySearch`.
     """
+    if "\x1b" in text:
+        text = _TERMINAL_CODE.sub(" ", text)
     folded = fold(text).replace("\0", " ")
     if not folded.isascii():
         folded = CJK_RUN.sub(_pairs, folded)

@@ -13,8 +13,6 @@ from recallite.embeddings.limits import estimate_tokens
 from recallite.testing.behaviours import Poison
 from recallite.testing.protocols import Answered, Problem, SeenRequest
 
-_INVALID = "invalid_request_error"
-
 
 class OpenAIProtocol:
     """`POST …/embeddings`: float and base64, usage, error bodies, `dimensions`."""
@@ -59,9 +57,15 @@ class OpenAIProtocol:
         return json.dumps(body).encode("utf-8")
 
     def problem(self, problem: Problem) -> bytes:
-        kind = "insufficient_quota" if problem.code == "insufficient_quota" else _INVALID
+        kind = "insufficient_quota" if problem.code == "insufficient_quota" else _error_type(problem.status)
         error = {"message": problem.message, "type": kind, "param": None, "code": problem.code}
         return json.dumps({"error": error}, ensure_ascii=False).encode("utf-8")
+
+
+def _error_type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
 
 
 def _item(index: int, answer: Answered, *, as_base64: bool) -> dict[str, object]:

@@ -20,6 +20,7 @@ class SeenRequest:
     model: str = ""
     dimensions: int | None = None
     body: Mapping[str, object] = field(default_factory=dict, repr=False)
+    query: str = field(default="", repr=False)
     through_proxy: bool = False
     """The request line named a whole address: the client took this server for its proxy."""
 

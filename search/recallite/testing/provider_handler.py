@@ -43,6 +43,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
     """One connection; HTTP/1.1, so that clients can keep it open."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes: 40 ms each answer otherwise
     server: ProviderHTTPServer
 
     def setup(self) -> None:
@@ -71,8 +72,10 @@ class ProviderHandler(BaseHTTPRequestHandler):
         except ValueError:
             body = None
         headers = {name.lower(): value for name, value in self.headers.items()}
+        address = urlsplit(self.path)
         return SeenRequest(
-            path=urlsplit(self.path).path,
+            path=address.path,
+            query=address.query,
             headers=headers,
             texts=[],
             body=body if isinstance(body, dict) else {},

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 
-from recallite.embeddings import Embedder, ProviderOptions, create_embedder
+from recallite.embeddings import BadVector, Embedder, ProviderOptions, check_vectors, create_embedder
+from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 
 Connect = Callable[..., Embedder]
@@ -47,6 +49,23 @@ def connect(server: ProviderServer) -> Iterator[Connect]:
     yield make
     for embedder in opened:
         embedder.close()
+
+
+@pytest.fixture
+def good_vectors() -> Callable[[Embedder], list[int]]:
+    """Embeds three texts; the numbers of those that got the vector which the server computes for them."""
+    texts = ["the boat is in Lisbon", "the VPN listens on port 51821", "backups go to the second disk"]
+    true = DeterministicEmbedder().embed(texts, kind="document")
+
+    def numbers(embedder: Embedder) -> list[int]:
+        checked = check_vectors(embedder.embed(texts, kind="document"), expected=len(texts), dims=64)
+        return [
+            number
+            for number, (got, want) in enumerate(zip(checked, true, strict=True))
+            if not isinstance(got, BadVector) and np.allclose(got, want, atol=1e-6)
+        ]
+
+    return numbers
 
 
 @pytest.fixture
