@@ -85,9 +85,7 @@ def test_a_five_megabyte_line_is_searchable_to_its_end(lab) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a name that is not UTF-8, which some file systems refuse")
 def test_a_name_that_is_not_utf8_is_named_and_costs_only_itself(lab) -> None:
     lab.note("memory/good.md", "good")
-    raw = os.fsencode(lab.workspace / "memory") + b"/bad\xff.md"
-    with open(raw, "wb") as file:
-        file.write(b"text")
+    (lab.workspace / "memory" / os.fsdecode(b"bad\xff.md")).write_text("text")
     lab.index()
 
     status = lab.memory().status()

@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 from pathlib import Path
+from typing import ClassVar
 
 import apsw
 import pytest
@@ -274,8 +275,8 @@ def test_one_process_may_search_first_and_write_then(lab) -> None:
 
 
 class TestWithoutTheExtension:
-    OFF = {"store": {"vector": {"enabled": False}}}
-    WRONG = {"store": {"vector": {"extensionPath": "/nowhere/vec0.so"}}}
+    OFF: ClassVar = {"store": {"vector": {"enabled": False}}}
+    WRONG: ClassVar = {"store": {"vector": {"extensionPath": "/nowhere/vec0.so"}}}
 
     @pytest.mark.parametrize("setting", [OFF, WRONG])
     def test_all_works_and_the_reason_is_told(self, lab, setting) -> None:

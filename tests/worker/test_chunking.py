@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +43,7 @@ def test_every_document_is_cut_into_verbatim_slices_that_cover_it(text: str, bud
         assert lines.start_of(chunk.end_line) < chunk.end <= lines.start_of(chunk.end_line + 1)
         covered.update(range(chunk.start, chunk.end))
     assert all(text[i].isspace() for i in range(len(text)) if i not in covered)
-    assert all(a.end < b.end and a.start < b.start for a, b in zip(chunks, chunks[1:], strict=False))
+    assert all(a.end < b.end and a.start < b.start for a, b in pairwise(chunks))
 
 
 @settings(max_examples=300, deadline=None)
@@ -52,7 +53,7 @@ def test_what_a_chunk_repeats_stays_within_the_overlap(text: str, budget: tuple[
 
     chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
 
-    for before, after in zip(chunks, chunks[1:], strict=False):
+    for before, after in pairwise(chunks):
         repeated = text[after.start : before.end] if after.start < before.end else ""
         assert estimated_units(repeated) <= overlap * UNITS_PER_TOKEN
 
