@@ -289,7 +289,7 @@ class _Slice:
         self.result.vectors_waiting = waiting
         interrupted = self.stop()
         self.result.more = not text_complete or (interrupted and waiting > 0)
-        if not self.result.more and self.result.provider_reason is None:
+        if not self.result.more and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())
 

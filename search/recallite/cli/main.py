@@ -54,7 +54,9 @@ def _run(args: argparse.Namespace) -> int:
     command: Command = args.module
     try:
         return command.run(args)
-    except RecalliteError as error:
+    except (RecalliteError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         print(f"recallite: {error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
@@ -76,15 +78,22 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     for name, (module, summary) in BUILT_IN.items():
         _add(commands, name, import_module(module), summary)
     for name, command in _further_commands():
-        _add(commands, name, command, (command.__doc__ or "").strip().split("\n")[0].rstrip("."))
+        summary = (command.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        _add(commands, name, command, summary[:1].lower() + summary[1:])
     return parser
 
 
 def _further_commands() -> list[tuple[str, Command]]:
     from importlib.metadata import entry_points
 
-    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
-    return [(entry.name, entry.load()) for entry in found]
+    commands: list[tuple[str, Command]] = []
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        try:
+            commands.append((entry.name, entry.load()))
+        except (ImportError, AttributeError) as error:
+            # One package that is broken must not take the commands of the others along.
+            print(f"recallite: the command {entry.name} cannot be loaded: {error}", file=sys.stderr)
+    return commands
 
 
 def _add(

@@ -71,7 +71,8 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
             )
         print(hit.snippet)
         print()
-    if reply.mode == "keyword" and reply.reason:
-        print(f"[by keyword only: {reply.reason}]", file=sys.stderr)
+    if reply.reason and reply.mode != "vector":
+        by = "by keyword only: " if reply.mode == "keyword" and reply.hits else ""
+        print(f"[{by}{reply.reason}]", file=sys.stderr)
     if reply.pending_vectors:
         print(f"[{reply.pending_vectors} chunks still wait for their vectors]", file=sys.stderr)

@@ -17,10 +17,10 @@ class Filter:
     def __bool__(self) -> bool:
         return self.sources is not None or self.folder is not None
 
-    def chunk_ids(self, generation: int) -> tuple[str, tuple[object, ...]]:
+    def chunk_ids(self, generation: int) -> tuple[str, tuple[str | int, ...]]:
         """A subquery of the allowed chunk ids, and its parameters."""
         sql = "SELECT c.id FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.generation = ?"
-        parameters: list[object] = [generation]
+        parameters: list[str | int] = [generation]
         if self.sources is not None:
             marks = ",".join("?" * len(self.sources))
             sql += f" AND f.source IN ({marks})"

@@ -110,11 +110,12 @@ class Searcher:
             chosen = passing(sides.scored, asked.min_score)[: asked.max_results]
             hits = self._hits(index, chosen, asked.query, asked.explain)
             pending = _pending(index, now)
+            reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
         space = now.space if sides.mode != "keyword" else None
         return SearchReply(
             hits=tuple(hits),
             mode=sides.mode,
-            reason=sides.reason,
+            reason=reason,
             provider=space.provider if space is not None else None,
             model=space.model if space is not None else None,
             pending_vectors=pending,
@@ -197,6 +198,15 @@ def _changed(location: Path, size: int, mtime_ns: int) -> bool:
 
 def _space_id(snapshot: Snapshot) -> int | None:
     return snapshot.space.id if snapshot.space is not None else None
+
+
+def _nothing_there(index: OpenIndex, snapshot: Snapshot, where: Filter) -> str | None:
+    """Why a narrowed search found nothing, when nothing is indexed there at all."""
+    allowed, values = where.chunk_ids(snapshot.generation)
+    if fetch(index.reader.connection, f"{allowed} LIMIT 1", values):
+        return None
+    place = f"under {where.folder}" if where.folder is not None else f"of source {', '.join(where.sources or ())}"
+    return f"nothing {place} is indexed"
 
 
 def _pending(index: OpenIndex, snapshot: Snapshot) -> int:

@@ -65,7 +65,7 @@ class SqliteQueue:
             )
 
     def agents(self) -> list[str]:
-        rows = self._read("SELECT agent FROM dirty GROUP BY agent ORDER BY min(lane), min(generation)")
+        rows = self._read("SELECT agent FROM dirty GROUP BY agent ORDER BY min((lane << 50) + generation)")
         return [str(row[0]) for row in rows]
 
     def lease(self, agent: str, *, at_least: int = 0) -> Lease:

@@ -1,0 +1,78 @@
+"""Joining two lists: monotone, bounded, exact hits above hits without a word."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recallite.embeddings.calibration import KNOWN, Calibration, measure
+from recallite.index.keyword import KeywordHit
+from recallite.search.fusion import Weights, fuse, passing
+
+CALIBRATION = Calibration(0.1, 0.4)
+WEIGHTS = Weights(0.7, 0.3)
+UNIT = st.floats(0, 1)
+HITS = st.lists(
+    st.builds(KeywordHit, st.integers(1, 50), UNIT, st.just(-1.0), st.booleans()), unique_by=lambda h: h.chunk_id
+)
+COSINES = st.dictionaries(st.integers(1, 50), st.floats(-1, 1))
+
+
+@given(HITS, COSINES, st.sampled_from(["weighted", "rrf"]))
+def test_scores_stay_in_bounds_and_exact_hits_come_first(hits, cosines, fusion) -> None:
+    scored = fuse(hits, cosines, weights=WEIGHTS, calibration=CALIBRATION, fusion=fusion)
+
+    assert all(0 <= s.score <= 1 for s in scored)
+    assert [s.score for s in scored] == sorted((s.score for s in scored), reverse=True)
+    best_other = max((s.score for s in scored if not s.exact), default=0)
+    assert all(s.score >= best_other for s in scored if s.exact)
+    assert {s.chunk_id for s in scored} == {h.chunk_id for h in hits} | cosines.keys()
+
+
+def test_weights_alone_decide_without_exact_hits() -> None:
+    hits = [KeywordHit(1, 0.9, -3.0, False)]
+    scored = fuse(hits, {2: 1.0}, weights=WEIGHTS, calibration=CALIBRATION)
+
+    assert [(s.chunk_id, round(s.score, 3)) for s in scored] == [(2, 0.7), (1, 0.27)]
+
+
+def test_no_text_weight_means_no_lift() -> None:
+    hits = [KeywordHit(1, 1.0, -3.0, True)]
+
+    scored = fuse(hits, {2: 0.9}, weights=Weights(1.0, 0.0), calibration=CALIBRATION)
+
+    assert scored[0].chunk_id == 2
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1))
+def test_calibration_never_falls(low: float, high: float) -> None:
+    low, high = min(low, high), max(low, high)
+    for calibration in (*KNOWN.values(), CALIBRATION):
+        assert 0 <= calibration.score(low) <= calibration.score(high) <= 1
+
+
+def test_calibration_ends_at_zero_and_one() -> None:
+    for calibration in KNOWN.values():
+        assert calibration.score(calibration.floor) == 0
+        assert calibration.score(1.0) == 1
+
+
+def test_a_calibration_is_measured_from_unrelated_texts() -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    common = rng.normal(size=64)
+    vectors = [v / np.linalg.norm(v) for v in (rng.normal(size=64) + 1.5 * common for _ in range(100))]
+
+    found = measure([v.astype(np.float32) for v in vectors])
+
+    assert found is not None
+    assert 0.4 < found.floor < found.middle < 0.97
+    assert measure([v.astype(np.float32) for v in vectors[:3]]) is None
+
+
+def test_when_nothing_reaches_the_minimum_the_best_are_shown() -> None:
+    hits = [KeywordHit(1, 0.4, -3.0, False), KeywordHit(2, 0.05, -0.5, False)]
+    scored = fuse(hits, {}, weights=Weights(0.0, 1.0), calibration=CALIBRATION)
+
+    assert [s.chunk_id for s in passing(scored, 0.9)] == [1]

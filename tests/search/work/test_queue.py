@@ -1,0 +1,158 @@
+"""The contract of a work queue; every implementation passes it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recallite.errors import FencedError, LeaseHeldError
+from recallite.work import WorkQueue
+from recallite.work.holder import Holder
+from recallite.work.sqlite import SqliteQueue
+
+
+@pytest.fixture(params=["sqlite"])
+def queue(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkQueue]:
+    made = SqliteQueue(tmp_path / "recallite" / "queue.sqlite")
+    yield made
+    made.close()
+
+
+def paths(queue: WorkQueue, agent: str, limit: int = 100) -> list[str]:
+    return [mark.path for mark in queue.claim(agent, limit)]
+
+
+def test_marks_are_claimed_in_order_and_stay_until_done(queue: WorkQueue) -> None:
+    queue.mark("a", ["one"])
+    queue.mark("a", ["two", "three"])
+
+    assert paths(queue, "a") == paths(queue, "a") == ["one", "three", "two"]
+    queue.done("a", queue.claim("a", 1))
+    assert paths(queue, "a") == ["three", "two"]
+
+
+def test_marking_again_makes_one_newer_mark(queue: WorkQueue) -> None:
+    queue.mark("a", ["x"])
+    [old] = queue.claim("a", 10)
+    for _ in range(1000):
+        queue.mark("a", ["x"])
+
+    queue.done("a", [old])
+
+    assert queue.length("a") == 1
+    assert queue.claim("a", 10)[0].generation > old.generation
+
+
+def test_live_marks_come_before_backfill(queue: WorkQueue) -> None:
+    queue.mark("slow", ["b1"], lane="backfill")
+    queue.mark("slow", ["b2"], lane="backfill")
+    queue.mark("quick", ["l"])
+    queue.mark("slow", ["edit"])
+
+    assert paths(queue, "slow") == ["edit", "b1", "b2"]
+    assert queue.agents() == ["quick", "slow"]
+
+
+def test_a_backfill_mark_does_not_demote_a_live_one(queue: WorkQueue) -> None:
+    queue.mark("a", ["x"])
+    queue.mark("a", ["w"], lane="backfill")
+    queue.mark("a", ["x"], lane="backfill")
+
+    assert paths(queue, "a") == ["x", "w"]
+
+
+def test_agents_are_apart(queue: WorkQueue) -> None:
+    queue.mark("a", ["x"])
+    queue.mark("A", ["y", "z"])
+
+    assert (queue.length("a"), queue.length("A"), queue.length(), queue.length("b")) == (1, 2, 3, 0)
+    queue.done("a", queue.claim("A", 10))
+    assert queue.length() == 3
+
+
+def test_one_lease_at_a_time_and_epochs_grow(queue: WorkQueue) -> None:
+    first = queue.lease("a")
+    with pytest.raises(LeaseHeldError, match="a"):
+        queue.lease("a")
+    other = queue.lease("b")
+    queue.release(first)
+    second = queue.lease("a")
+
+    assert second.epoch > first.epoch
+    assert queue.holder("a") is not None
+    queue.renew(second)
+    queue.renew(other)
+    with pytest.raises(FencedError):
+        queue.renew(first)
+    queue.release(first)
+    with pytest.raises(LeaseHeldError):
+        queue.lease("a")
+
+
+def test_an_epoch_is_above_what_the_index_has_seen(queue: WorkQueue) -> None:
+    assert queue.lease("a", at_least=41).epoch == 42
+
+
+def test_of_many_threads_one_gets_the_lease(queue: WorkQueue) -> None:
+    won: list[int] = []
+    barrier = threading.Barrier(8)
+
+    def take(number: int) -> None:
+        barrier.wait()
+        try:
+            queue.lease("a")
+        except LeaseHeldError:
+            return
+        won.append(number)
+
+    threads = [threading.Thread(target=take, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(won) == 1
+
+
+def test_the_lease_of_a_dead_process_is_taken_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "queue.sqlite"
+    code = (
+        "import os, sys; from pathlib import Path; from recallite.work.sqlite import SqliteQueue\n"
+        "SqliteQueue(Path(sys.argv[1])).lease('a'); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    queue = SqliteQueue(path)
+
+    assert queue.holder("a") is None
+    assert queue.lease("a").epoch == 2
+    queue.close()
+
+
+def test_a_holder_with_the_pid_of_another_process_is_dead() -> None:
+    me = Holder.current()
+
+    assert me.may_be_alive()
+    assert Holder.parse(str(me)) == me
+    assert Holder("elsewhere", 1, "1").may_be_alive()
+    if me.started:
+        assert not Holder(me.host, me.pid, "1").may_be_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform cannot fork")
+def test_a_forked_child_may_use_the_queue(tmp_path: Path) -> None:
+    queue = SqliteQueue(tmp_path / "queue.sqlite")
+    queue.mark("a", ["parent"])
+    process = multiprocessing.get_context("fork").Process(target=queue.mark, args=("a", ["child"]))
+    process.start()
+    process.join(30)
+
+    assert process.exitcode == 0
+    assert paths(queue, "a") == ["parent", "child"]
+    queue.close()
