@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,8 @@ class _Cutter:
         self._totals = None if text.isascii() else np.concatenate(([0], np.cumsum(_weights(text))))
 
     @cached_property
-    def _cuts(self) -> tuple[list[int], ...]:
-        return _cut_positions(self.text)
+    def _cuts(self) -> _Cuts:
+        return _Cuts(self.text)
 
     def spans(self) -> list[tuple[int, int]]:
         """Start and end offsets, white space at both ends left out."""
@@ -139,7 +139,7 @@ class _Cutter:
         if self.overlap == 0:
             return following
         earliest = max(start + 1, self._back(following, self.overlap))
-        for positions in self._cuts[1:]:
+        for positions in islice(self._cuts, 1, None):
             index = bisect_left(positions, earliest)
             if index < len(positions) and positions[index] < end:
                 return self._skip_blank(positions[index])
@@ -167,25 +167,39 @@ _LEAST_FILL = (40, 50, 50, 60, 60, 70)
 """Per kind of cut: how full, in percent of the budget, a chunk must be for it. A heading may end one early."""
 
 
-def _cut_positions(text: str) -> tuple[list[int], ...]:
-    """Offsets where a new chunk may begin, best kind first: heading, paragraph, item, line, sentence, word."""
-    blocks = _whole_blocks(text)
-    outside = _outside(blocks)
-    line_starts = [m.end() for m in _LINE.finditer(text)]
-    headings = {m.start() for pattern in (_HEADING, _SETEXT) for m in pattern.finditer(text)}
-    edges = {edge for span in blocks for edge in span}
-    return (
-        sorted(at for at in headings if outside(at)),
-        sorted(edges.union(at for at in _paragraph_starts(text, line_starts) if outside(at))),
-        [m.start() for m in _LIST_ITEM.finditer(text) if outside(m.start())],
-        line_starts,
-        [m.end() for m in _SENTENCE.finditer(text)],
-        [m.end() for m in _WORD.finditer(text)],
-    )
+class _Cuts:
+    """Offsets where a new chunk may begin, best kind first: heading, paragraph, item, line, sentence, word.
+
+    Each kind is looked for when it is first asked for: most notes are cut without a look at their words.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: list[list[int]] = []
+        self._outside = _outside(_whole_blocks(text))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for rank in range(len(_LEAST_FILL)):
+            if rank == len(self._found):
+                self._found.append(self._find(rank))
+            yield self._found[rank]
+
+    def _find(self, rank: int) -> list[int]:
+        text, outside = self._text, self._outside
+        if rank == 0:
+            headings = {m.start() for pattern in (_HEADING, _SETEXT) for m in pattern.finditer(text)}
+            return sorted(at for at in headings if outside(at))
+        if rank == 1:
+            edges = {edge for span in _whole_blocks(text) for edge in span}
+            return sorted(edges.union(at for at in _paragraph_starts(text) if outside(at)))
+        if rank == 2:
+            return [m.start() for m in _LIST_ITEM.finditer(text) if outside(m.start())]
+        return [m.end() for m in (_LINE, _SENTENCE, _WORD)[rank - 3].finditer(text)]
 
 
-def _paragraph_starts(text: str, line_starts: list[int]) -> Iterator[int]:
+def _paragraph_starts(text: str) -> Iterator[int]:
     """Lines with text that follow a line without."""
+    line_starts = [m.end() for m in _LINE.finditer(text)]
     blank_before = False
     for start, end in pairwise([0, *line_starts, len(text)]):
         blank = not text[start:end].strip()

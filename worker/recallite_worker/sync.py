@@ -155,6 +155,7 @@ class _Slice:
         self.observe = observe
         self.result = SyncResult(settings.agent)
         self.progress = SyncProgress()
+        self._seen: dict[str, FoundFile] = {}
         self.generations = Generations(store)
 
     def work(self, rebuild: bool) -> None:
@@ -194,6 +195,7 @@ class _Slice:
         dirty: set[str] = set()
         for writer in writers:
             dirty |= set(changed_paths(scan, writer))
+        self._seen = {path: scan.files[path] for path in dirty if path in scan.files}
         if dirty:
             self.queue.mark(self.settings.agent, sorted(dirty))
         self.result.scanned = True
@@ -218,7 +220,10 @@ class _Slice:
 
     def _write_file(self, writers: list[TextWriter], path: str) -> None:
         settings = self.settings
-        found = find_memory_file(path, settings.workspace, settings.extra_paths, settings.search.exclude)
+        # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
+        found = self._seen.pop(path, None) or find_memory_file(
+            path, settings.workspace, settings.extra_paths, settings.search.exclude
+        )
         read = read_note(found) if isinstance(found, FoundFile) else None
         for writer in writers:
             if read is None:

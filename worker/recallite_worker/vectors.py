@@ -110,22 +110,35 @@ class VectorWriter:
         vec0 = self.store.vec_reason is None
         table = vec_table(self.space.id) if vec0 else plain_table(self.space.id)
         column = "rowid" if vec0 else "chunk_id"
+        ids = sorted(vectors)
         stored = 0
         with self.store.transaction() as connection:
             self._make_tables(int(self.space.dims or 0))
-            for count, (id_, vector) in enumerate(vectors.items(), 1):
-                connection.execute("DELETE FROM pending WHERE space = ? AND chunk_id = ?", (self.space.id, id_))
-                if connection.changes() and self._exists(id_):
-                    # vec0 does not know INSERT OR REPLACE.
-                    connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (id_,))
-                    connection.execute(
-                        f"INSERT INTO {table}({column}, embedding) VALUES (?, ?)",
-                        (id_, vector.astype("<f4").tobytes()),
-                    )
-                    stored += 1
-                if count % _ROWS_PER_PAUSE == 0:
-                    self.store.pause()
+            for start in range(0, len(ids), _ROWS_PER_PAUSE):
+                part = self._waiting(ids[start : start + _ROWS_PER_PAUSE])
+                held = self._held(part)  # vec0 does not know INSERT OR REPLACE
+                connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(id_,) for id_ in held])
+                connection.executemany(
+                    f"INSERT INTO {table}({column}, embedding) VALUES (?, ?)",
+                    [(id_, vectors[id_].astype("<f4").tobytes()) for id_ in part],
+                )
+                connection.executemany(
+                    "DELETE FROM pending WHERE space = ? AND chunk_id = ?", [(self.space.id, id_) for id_ in part]
+                )
+                stored += len(part)
+                self.store.pause()
         return stored
+
+    def _waiting(self, ids: Sequence[int]) -> list[int]:
+        """Those of the chunks that are still there and wait for a vector, in order."""
+        marks = ",".join("?" * len(ids))
+        rows = fetch(
+            self._connection,
+            "SELECT p.chunk_id FROM pending p JOIN chunks c ON c.id = p.chunk_id "
+            f"WHERE p.space = ? AND p.chunk_id IN ({marks}) ORDER BY p.chunk_id",
+            (self.space.id, *ids),
+        )
+        return [int(row[0]) for row in rows]
 
     def _exists(self, chunk_id: int) -> bool:
         return bool(fetch(self._connection, "SELECT 1 FROM chunks WHERE id = ?", (chunk_id,)))

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from recallite.config.schema_search import ChunkingConfig, HybridConfig, MemorySearchConfig
 
 MAX_CANDIDATE_MULTIPLIER = 20
@@ -33,7 +35,7 @@ class OwnsFiles(Protocol):
 
 def limited_chunking(chunking: ChunkingConfig) -> ChunkingConfig:
     """`chunking` with an overlap that is smaller than a chunk."""
-    return chunking.model_copy(update={"overlap": min(chunking.overlap, chunking.tokens - 1)})
+    return replace(chunking, overlap=min(chunking.overlap, chunking.tokens - 1))
 
 
 def limited_hybrid(hybrid: HybridConfig) -> HybridConfig:
@@ -41,7 +43,7 @@ def limited_hybrid(hybrid: HybridConfig) -> HybridConfig:
     weights = (hybrid.vector_weight, hybrid.text_weight)
     vector, text = weights if any(weights) else _DEFAULT_WEIGHTS
     multiplier = min(hybrid.candidate_multiplier, MAX_CANDIDATE_MULTIPLIER)
-    return hybrid.model_copy(update={"vector_weight": vector, "text_weight": text, "candidate_multiplier": multiplier})
+    return replace(hybrid, vector_weight=vector, text_weight=text, candidate_multiplier=multiplier)
 
 
 def contradictions(search: MemorySearchConfig, origins: Mapping[str, str]) -> list[str]:

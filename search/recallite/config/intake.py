@@ -7,13 +7,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
+from recallite.config.groups import Group, Key, SharedGroup, keys_of
 from recallite.config.parse import Table
-from recallite.config.schema import keys_of, nested
 
-_VARIABLE = re.compile(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
+_VARIABLE = r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]{1,60}")
 _NEAR = 0.9
 """How alike a key of another program must be to one of ours to be taken for a slip."""
@@ -48,12 +45,12 @@ class Intake:
         self._env = env
         self._providers = providers
 
-    def group(self, raw: object, model: type[BaseModel], path: str = "") -> object:
+    def group(self, raw: object, model: type[Group], path: str = "") -> object:
         """What of `raw` belongs to `model`; a value that is no object is passed on as it is."""
         if not isinstance(raw, Table):
             return raw
         keys = keys_of(model)
-        shared = model.model_config.get("extra") == "ignore"
+        shared = issubclass(model, SharedGroup)
         taken: dict[str, object] = {}
         for key, value in raw.items():
             here = join(path, key)
@@ -62,22 +59,20 @@ class Intake:
                 continue
             if key in raw.repeated:
                 self._report(here, "the key is given twice")
-            result = self._value(value, keys[key][1], here)
+            result = self._value(value, keys[key], here)
             if not isinstance(result, _Fault):
                 taken[key] = result
         return taken
 
-    def _value(self, raw: object, field: FieldInfo, path: str) -> object:
-        nesting = nested(field)
-        if nesting is None or raw is None:
+    def _value(self, raw: object, key: Key, path: str) -> object:
+        if key.holds == "value" or raw is None:
             return self._plain(raw, path)
-        model, kind = nesting
-        if kind == "many" and isinstance(raw, list):
-            return [self.group(item, model, join(path, index)) for index, item in enumerate(raw)]
-        if kind == "named" and isinstance(raw, Table):
+        if key.holds == "many" and isinstance(raw, list):
+            return [self.group(item, key.group, join(path, index)) for index, item in enumerate(raw)]
+        if key.holds == "named" and isinstance(raw, Table):
             names = [name for name in raw if name in self._providers]
-            return {name: self.group(raw[name], model, join(path, name)) for name in names}
-        return self.group(raw, model, path) if kind == "one" else raw
+            return {name: self.group(raw[name], key.group, join(path, name)) for name in names}
+        return self.group(raw, key.group, path) if key.holds == "one" else raw
 
     def _plain(self, raw: object, path: str) -> object:
         if raw is None:
@@ -105,7 +100,7 @@ class Intake:
                 missing.append(name)
             return self._env.get(name, "")
 
-        result = _VARIABLE.sub(replace, text)
+        result = re.sub(_VARIABLE, replace, text) if "$" in text else text
         for name in dict.fromkeys(missing):
             self._report(path, f"the environment variable {name} is not set")
         if not missing and any("\ud800" <= char <= "\udfff" for char in result):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from pydantic import SecretStr
-
+from recallite.config.access import Secret, sendable_key
 from recallite.config.resolve import AgentSettings
 from recallite.config.schema_search import FIRST_AUTOMATIC_PROVIDER
-from recallite.config.values import sendable_key
 from recallite.errors import ProviderUnavailableError
 
 KEY_VARIABLES: Mapping[str, str] = {
@@ -51,16 +49,16 @@ def provider_key(settings: AgentSettings, provider: str, *, env: Mapping[str, st
     fallback. Raises ProviderUnavailableError for a key in the environment that no request could carry.
     """
     env = os.environ if env is None else env
-    candidates: list[tuple[SecretStr | None, str]] = []
+    candidates: list[tuple[Secret | None, str]] = []
     if provider == remote_provider(settings):
         section = settings.origins.get("memorySearch.remote.apiKey", "default")
         candidates.append((settings.search.remote.api_key, f"{section}.memorySearch.remote.apiKey"))
     if provider in settings.providers:
         candidates.append((settings.providers[provider].api_key, f"models.providers.{provider}.apiKey"))
     if variable := KEY_VARIABLES.get(provider):
-        candidates.append((SecretStr(env.get(variable, "")), f"environment {variable}"))
+        candidates.append((Secret(env.get(variable, "")), f"environment {variable}"))
     for secret, origin in candidates:
-        if secret is not None and (text := secret.get_secret_value().strip()):
+        if secret is not None and (text := secret.reveal().strip()):
             if not sendable_key(text):
                 raise ProviderUnavailableError(
                     f"{provider}: the key from {origin} has blanks or other characters that no key has"
@@ -74,14 +72,14 @@ def provider_headers(settings: AgentSettings, provider: str) -> dict[str, str]:
 
     Upper and lower case do not matter when one replaces another.
     """
-    layers: list[Mapping[str, SecretStr]] = []
+    layers: list[Mapping[str, Secret]] = []
     if provider in settings.providers:
         layers.append(settings.providers[provider].headers)
     if provider == remote_provider(settings):
         layers.append(settings.search.remote.headers)
     merged: dict[str, tuple[str, str]] = {}
     for layer in layers:
-        merged |= {name.lower(): (name, value.get_secret_value()) for name, value in layer.items()}
+        merged |= {name.lower(): (name, value.reveal()) for name, value in layer.items()}
     return dict(merged.values())
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from recallite.config.values import path_problem
 from recallite.errors import ConfigError
@@ -15,8 +16,7 @@ STATE_VARIABLE = "OPENCLAW_STATE_DIR"
 _HOME_VARIABLES = ("OPENCLAW_HOME", "HOME", "USERPROFILE")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True, kw_only=True):
     """The directories and the file that everything else is found from. All paths are absolute."""
 
     home: Path

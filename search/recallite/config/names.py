@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import unicodedata
 
 from recallite.errors import UnknownAgentError
@@ -12,7 +10,9 @@ MAX_ID_CHARS = 256
 _MAX_NAME_CHARS = 64
 _FOLDED_HEAD_CHARS = 40
 _PLAIN_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
-_WINDOWS_DEVICE = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
+_WINDOWS_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+)
 
 
 def id_problem(agent_id: str) -> str | None:
@@ -40,8 +40,10 @@ def file_name(agent_id: str) -> str:
         raise UnknownAgentError(problem)
     data = agent_id.encode()
     name = "".join(chr(byte) if byte in _PLAIN_BYTES else f"={byte:02x}" for byte in data)
-    if _WINDOWS_DEVICE.fullmatch(name):
+    if name in _WINDOWS_DEVICES:
         name = f"={data[0]:02x}{name[1:]}"
     if len(name) > _MAX_NAME_CHARS:
+        import hashlib  # only very long ids need it
+
         return f"{name[:_FOLDED_HEAD_CHARS]}=sha256-{hashlib.sha256(data).hexdigest()}"
     return name

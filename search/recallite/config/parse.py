@@ -8,7 +8,7 @@ from pathlib import Path
 
 from recallite.errors import ConfigError
 
-_JSON5_ERROR = re.compile(r"<string>:(\d+) (.*) at column (\d+)", re.DOTALL)
+_JSON5_ERROR = r"<string>:(\d+) (.*) at column (\d+)"
 
 
 class Table(dict[str, object]):
@@ -80,7 +80,7 @@ def _number(text: str) -> int | float:
 
 
 def _syntax_problem(message: str) -> str:
-    match = _JSON5_ERROR.fullmatch(message)
+    match = re.fullmatch(_JSON5_ERROR, message, re.DOTALL)
     if match is None:
         return f"syntax error: {message}"
     line, what, column = match.groups()

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 
-from pydantic import SecretStr
+import msgspec
 
+from recallite.config.access import Secret
+from recallite.config.groups import Group, leaves
 from recallite.config.keys import KEY_VARIABLES, provider_key
 from recallite.config.problems import SECRET_KEYS
 from recallite.config.resolve import AgentSettings
-from recallite.config.schema import leaves
 from recallite.config.unbuilt import built_providers, is_unbuilt
 from recallite.errors import ProviderUnavailableError
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One line: a key, its value in JSON's types, where it was set. Secrets have the value "set"."""
 
     key: str
@@ -26,8 +25,7 @@ class Entry:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What `recallite config` prints."""
 
     agent: str
@@ -93,14 +91,16 @@ def _shown(key: str, value: object) -> object:
     if key.rpartition(".")[2] in SECRET_KEYS:
         return "set" if _is_set(value) else None
     if isinstance(value, tuple):
-        return list(value)
+        return [_shown(key, item) for item in value]
+    if isinstance(value, Group):
+        return {name: _shown(name, item) for name, item in leaves(value) if item is not None}
     if isinstance(value, timedelta):
         return f"{value.total_seconds():g}s"
     return value
 
 
 def _is_set(value: object) -> bool:
-    return bool(value.get_secret_value().strip()) if isinstance(value, SecretStr) else bool(value)
+    return bool(value.reveal().strip()) if isinstance(value, Secret) else bool(value)
 
 
 def as_data(found: Report) -> dict[str, object]:

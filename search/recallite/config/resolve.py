@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel
+from msgspec.structs import replace
 
 from recallite.config.checks import contradictions, limited_chunking, limited_hybrid, shared_files
-from recallite.config.load import load_file
+from recallite.config.groups import Group, leaves
+from recallite.config.load import LoadedFile, load_file
 from recallite.config.locate import Places, absolute, locate
 from recallite.config.merge import merge
 from recallite.config.names import file_name, id_problem
-from recallite.config.schema import AgentEntry, FileConfig, ProviderConfig, set_leaves
+from recallite.config.schema import AgentEntry, ProviderConfig
 from recallite.config.schema_memory import CompactionConfig, MemoryConfig
 from recallite.config.schema_search import MemorySearchConfig
 from recallite.errors import ConfigError, UnknownAgentError
@@ -87,10 +88,10 @@ def load_settings(
     """
     env = os.environ if env is None else env
     places = locate(config_path, env, home)
-    config, problems = load_file(places, env)
-    resolver = _Resolver(config, places)
+    loaded = load_file(places, env)
+    resolver = _Resolver(loaded, places)
     agents = resolver.agents()
-    problems += [*resolver.problems, *shared_files(list(agents.values()))]
+    problems = [*loaded.problems, *resolver.problems, *shared_files(list(agents.values()))]
     if problems:
         raise ConfigError(places.config_path, _first_of_each_key(problems))
     return Settings(resolver.config_file, places.state_dir, resolver.default_agent, agents)
@@ -105,10 +106,11 @@ def _first_of_each_key(problems: list[str]) -> list[str]:
 
 
 class _Resolver:
-    def __init__(self, config: FileConfig, places: Places) -> None:
+    def __init__(self, loaded: LoadedFile, places: Places) -> None:
         self.problems: list[str] = []
         self.config_file = places.config_path if places.config_path.exists() else None
-        self._config = config
+        self._config = loaded.content
+        self._given = loaded.given
         self._places = places
         self._entries = self._usable_entries()
         named = [entry.id for entry in self._entries.values() if entry.default]
@@ -127,14 +129,14 @@ class _Resolver:
             else:
                 places[entry.id] = place
                 entries[place] = entry
-        return entries or {"default": AgentEntry.model_construct(id=DEFAULT_AGENT, _fields_set=set())}
+        return entries or {"default": AgentEntry(id=DEFAULT_AGENT)}
 
     def agents(self) -> dict[str, AgentSettings]:
         return {entry.id: self._agent(place, entry) for place, entry in self._entries.items()}
 
     def _agent(self, place: str, entry: AgentEntry) -> AgentSettings:
         defaults = self._config.agents.defaults
-        merged, search_origins = merge(defaults.memory_search, entry.memory_search, own_origin=place)
+        merged, search_origins = merge(defaults.memory_search, entry.memory_search, own_origin=place, given=self._given)
         self.problems += contradictions(merged, search_origins)
         name = file_name(entry.id)
         workspace, workspace_origin = self._workspace(place, entry, name)
@@ -179,23 +181,22 @@ class _Resolver:
         index_path = self._places.state_dir / "memory" / f"{name}{_INDEX_SUFFIX}"
         if store.path is not None:
             index_path = self._places.path(store.path.replace("{agentId}", name))
-            store = store.model_copy(update={"path": str(index_path)})
+            store = replace(store, path=str(index_path))
         if store.vector.extension_path is not None:
             extension = str(self._places.path(store.vector.extension_path))
-            vector = store.vector.model_copy(update={"extension_path": extension})
-            store = store.model_copy(update={"vector": vector})
-        query = merged.query.model_copy(update={"hybrid": limited_hybrid(merged.query.hybrid)})
-        update = {"store": store, "query": query, "chunking": limited_chunking(merged.chunking)}
-        return merged.model_copy(update=update), index_path
+            store = replace(store, vector=replace(store.vector, extension_path=extension))
+        query = replace(merged.query, hybrid=limited_hybrid(merged.query.hybrid))
+        return replace(merged, store=store, query=query, chunking=limited_chunking(merged.chunking)), index_path
 
     def _global_origins(self) -> dict[str, str]:
-        groups: dict[str, BaseModel] = {
-            "memory": self._config.memory,
-            "compaction": self._config.agents.defaults.compaction,
-            "plugins": self._config.plugins,
+        groups: dict[str, tuple[Group, str, str]] = {
+            "memory": (self._config.memory, "", "config file"),
+            "compaction": (self._config.agents.defaults.compaction, "agents.defaults.", "agents.defaults"),
+            "plugins": (self._config.plugins, "", "config file"),
         }
         return {
-            key: "agents.defaults" if name == "compaction" else "config file"
-            for name, group in groups.items()
-            for key, _ in set_leaves(group, f"{name}.")
+            key: origin
+            for name, (group, place, origin) in groups.items()
+            for key, _ in leaves(group, f"{name}.")
+            if f"{place}{key}" in self._given
         }

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field
+import msgspec
 
+from recallite.config.access import ApiKey, Headers, Url
+from recallite.config.groups import Group
 from recallite.config.values import (
-    ApiKey,
     ChunkTokens,
     Count,
     FilePathText,
     Flag,
     Fraction,
-    Group,
-    Headers,
     ModelPath,
     Paths,
     PathText,
@@ -22,8 +21,8 @@ from recallite.config.values import (
     Seconds,
     Text,
     Texts,
-    Url,
-    not_empty,
+    choice,
+    list_of,
 )
 
 Provider = Literal["openai", "builtin", "gemini", "voyage", "mistral", "ollama", "local"]
@@ -31,165 +30,159 @@ Fallback = Literal["none", "openai", "builtin", "gemini", "voyage", "mistral", "
 Source = Literal["memory", "sessions"]
 Modality = Literal["image", "audio", "all"]
 Fusion = Literal["weighted", "rrf"]
+Sources = Annotated[tuple[Source, ...], list_of(choice(*get_args(Source)), may_be_empty=False)]
+Modalities = Annotated[tuple[Modality, ...], list_of(choice(*get_args(Modality)), may_be_empty=False)]
 
 FIRST_AUTOMATIC_PROVIDER: Provider = "openai"
 """The provider that `remote` is meant for where none is named: a key there decides the automatic choice."""
 
 
-class MultimodalConfig(Group):
+class MultimodalConfig(Group, frozen=True, kw_only=True):
     """Images and audio under the extra paths."""
 
-    enabled: Flag = Field(default=False, description="Index images and audio found under extraPaths.")
-    modalities: Annotated[tuple[Modality, ...], AfterValidator(not_empty)] = Field(
-        default=("all",), description="Which kinds of file are taken in."
-    )
-    max_file_bytes: Positive = Field(default=10_000_000, description="Larger files are left out.")
+    enabled: Annotated[Flag, "Index images and audio found under extraPaths."] = False
+    modalities: Annotated[Modalities, "Which kinds of file are taken in."] = ("all",)
+    max_file_bytes: Annotated[Positive, "Larger files are left out."] = 10_000_000
 
 
-class ExperimentalConfig(Group):
+class ExperimentalConfig(Group, frozen=True, kw_only=True):
     """Features that must be asked for by name."""
 
-    session_memory: Flag = Field(default=False, description="Allow session transcripts as a source.")
+    session_memory: Annotated[Flag, "Allow session transcripts as a source."] = False
 
 
-class BatchConfig(Group):
+class BatchConfig(Group, frozen=True, kw_only=True):
     """Large backfills through a provider's batch service."""
 
-    enabled: Flag = Field(default=False, description="Use batch jobs where the provider has them.")
-    wait: Flag = Field(default=True, description="Wait for jobs; otherwise their results are taken in later.")
-    concurrency: Positive = Field(default=2, description="Jobs under way at once for one provider key.")
-    poll_interval_ms: Count = Field(default=2_000, description="Shortest pause between two looks at a job.")
-    timeout_minutes: Positive = Field(default=60, description="How long a job may take.")
+    enabled: Annotated[Flag, "Use batch jobs where the provider has them."] = False
+    wait: Annotated[Flag, "Wait for jobs; otherwise their results are taken in later."] = True
+    concurrency: Annotated[Positive, "Jobs under way at once for one provider key."] = 2
+    poll_interval_ms: Annotated[Count, "Shortest pause between two looks at a job."] = 2_000
+    timeout_minutes: Annotated[Positive, "How long a job may take."] = 60
 
 
-class RemoteConfig(Group):
+class RemoteConfig(Group, frozen=True, kw_only=True):
     """The embedding service of the configured provider; never used for the fallback provider."""
 
-    base_url: Url | None = Field(default=None, description="Address of a compatible server.")
-    api_key: ApiKey | None = Field(default=None, description="Key for the provider; better given as ${VARIABLE}.")
-    headers: Headers = Field(
-        default_factory=dict, description="Headers added to each request; an agent's replace the defaults'."
+    base_url: Annotated[Url | None, "Address of a compatible server."] = None
+    api_key: Annotated[ApiKey | None, "Key for the provider; better given as ${VARIABLE}."] = None
+    headers: Annotated[Headers, "Headers added to each request; an agent's replace the defaults'."] = msgspec.field(
+        default_factory=dict
     )
-    same_model: Flag = Field(
-        default=False, description="The server at a new address has the same model, so its vectors are kept."
-    )
-    daily_token_limit: Positive | None = Field(default=None, description="Tokens that may be spent in a day.")
-    timeout_seconds: Seconds = Field(default=60.0, description="Time-out of one request.")
-    max_items_per_request: Positive | None = Field(default=None, description="Texts that the server takes at once.")
-    batch: BatchConfig = BatchConfig.unset()
+    same_model: Annotated[Flag, "The server at a new address has the same model, so its vectors are kept."] = False
+    daily_token_limit: Annotated[Positive | None, "Tokens that may be spent in a day."] = None
+    timeout_seconds: Annotated[Seconds, "Time-out of one request."] = 60.0
+    max_items_per_request: Annotated[Positive | None, "Texts that the server takes at once."] = None
+    batch: BatchConfig = BatchConfig()
 
 
-class LocalConfig(Group):
+class LocalConfig(Group, frozen=True, kw_only=True):
     """A model file run in this process."""
 
-    model_path: ModelPath | None = Field(default=None, description="GGUF file, or its hf: or http address.")
-    model_cache_dir: PathText | None = Field(default=None, description="Where downloaded models are kept.")
+    model_path: Annotated[ModelPath | None, "GGUF file, or its hf: or http address."] = None
+    model_cache_dir: Annotated[PathText | None, "Where downloaded models are kept."] = None
 
 
-class VectorStoreConfig(Group):
+class VectorStoreConfig(Group, frozen=True, kw_only=True):
     """Vector search inside SQLite."""
 
-    enabled: Flag = Field(default=True, description="Use the sqlite-vec extension; otherwise vectors are scanned.")
-    extension_path: PathText | None = Field(default=None, description="Another build of the extension.")
+    enabled: Annotated[Flag, "Use the sqlite-vec extension; otherwise vectors are scanned."] = True
+    extension_path: Annotated[PathText | None, "Another build of the extension."] = None
 
 
-class StoreConfig(Group):
+class StoreConfig(Group, frozen=True, kw_only=True):
     """Where an index is kept."""
 
-    driver: Literal["sqlite"] = Field(default="sqlite", description="Kind of index; there is one.")
-    path: FilePathText | None = Field(default=None, description="Index file; {agentId} stands for the agent.")
-    vector: VectorStoreConfig = VectorStoreConfig.unset()
+    driver: Annotated[Literal["sqlite"], "Kind of index; there is one."] = "sqlite"
+    path: Annotated[FilePathText | None, "Index file; {agentId} stands for the agent."] = None
+    vector: VectorStoreConfig = VectorStoreConfig()
 
 
-class ChunkingConfig(Group):
+class ChunkingConfig(Group, frozen=True, kw_only=True):
     """How files are cut."""
 
-    tokens: ChunkTokens = Field(default=400, description="Most tokens of a chunk, overlap included.")
-    overlap: Count = Field(default=80, description="Tokens shared with the chunk before; less than `tokens`.")
+    tokens: Annotated[ChunkTokens, "Most tokens of a chunk, overlap included."] = 400
+    overlap: Annotated[Count, "Tokens shared with the chunk before; less than `tokens`."] = 80
 
 
-class SessionSyncConfig(Group):
+class SessionSyncConfig(Group, frozen=True, kw_only=True):
     """When a growing transcript is indexed."""
 
-    delta_bytes: Count = Field(default=100_000, description="New bytes that start an update.")
-    delta_messages: Count = Field(default=50, description="New messages that start an update.")
-    post_compaction_force: Flag = Field(default=True, description="Read a transcript anew after its compaction.")
-    idle_minutes: Count = Field(default=10, description="A session quiet for so long is indexed as it is.")
+    delta_bytes: Annotated[Count, "New bytes that start an update."] = 100_000
+    delta_messages: Annotated[Count, "New messages that start an update."] = 50
+    post_compaction_force: Annotated[Flag, "Read a transcript anew after its compaction."] = True
+    idle_minutes: Annotated[Count, "A session quiet for so long is indexed as it is."] = 10
 
 
-class SyncConfig(Group):
+class SyncConfig(Group, frozen=True, kw_only=True):
     """When the index follows the files."""
 
-    on_session_start: Flag = Field(default=True, description="Look for changes when a session begins.")
-    on_search: Flag = Field(default=True, description="Look for changes, in the background, on a search.")
-    watch: Flag = Field(default=True, description="Watch the files.")
-    watch_debounce_ms: Count = Field(default=1_500, description="Quiet time after the last change of a file.")
-    interval_minutes: Count = Field(default=0, description="Look for changes this often; 0 is never.")
-    sessions: SessionSyncConfig = SessionSyncConfig.unset()
+    on_session_start: Annotated[Flag, "Look for changes when a session begins."] = True
+    on_search: Annotated[Flag, "Look for changes, in the background, on a search."] = True
+    watch: Annotated[Flag, "Watch the files."] = True
+    watch_debounce_ms: Annotated[Count, "Quiet time after the last change of a file."] = 1_500
+    interval_minutes: Annotated[Count, "Look for changes this often; 0 is never."] = 0
+    sessions: SessionSyncConfig = SessionSyncConfig()
 
 
-class MmrConfig(Group):
+class MmrConfig(Group, frozen=True, kw_only=True):
     """Diversity of results: near repetitions give way (maximal marginal relevance)."""
 
-    enabled: Flag = Field(default=False, description="Prefer results that differ from those before them.")
-    lambda_: Fraction = Field(default=0.7, alias="lambda", description="1 is relevance only, 0 diversity only.")
+    enabled: Annotated[Flag, "Prefer results that differ from those before them."] = False
+    lambda_: Annotated[Fraction, "1 is relevance only, 0 diversity only."] = msgspec.field(default=0.7, name="lambda")
 
 
-class TemporalDecayConfig(Group):
+class TemporalDecayConfig(Group, frozen=True, kw_only=True):
     """Older dated notes score less."""
 
-    enabled: Flag = Field(default=False, description="Lower the score of dated notes with age.")
-    half_life_days: Positive = Field(default=30, description="Days after which a score is halved.")
+    enabled: Annotated[Flag, "Lower the score of dated notes with age."] = False
+    half_life_days: Annotated[Positive, "Days after which a score is halved."] = 30
 
 
-class HybridConfig(Group):
+class HybridConfig(Group, frozen=True, kw_only=True):
     """Vector and keyword search together."""
 
-    enabled: Flag = Field(default=True, description="Join both; otherwise vectors alone where there are any.")
-    vector_weight: Fraction = Field(default=0.7, description="Share of the vector score, relative to textWeight.")
-    text_weight: Fraction = Field(default=0.3, description="Share of the keyword score, relative to vectorWeight.")
-    candidate_multiplier: Positive = Field(default=4, description="Candidates per result asked for; 20 at most.")
-    fusion: Fusion = Field(default="weighted", description="Join by weighted scores, or by reciprocal ranks.")
-    mmr: MmrConfig = MmrConfig.unset()
-    temporal_decay: TemporalDecayConfig = TemporalDecayConfig.unset()
+    enabled: Annotated[Flag, "Join both; otherwise vectors alone where there are any."] = True
+    vector_weight: Annotated[Fraction, "Share of the vector score, relative to textWeight."] = 0.7
+    text_weight: Annotated[Fraction, "Share of the keyword score, relative to vectorWeight."] = 0.3
+    candidate_multiplier: Annotated[Positive, "Candidates per result asked for; 20 at most."] = 4
+    fusion: Annotated[Fusion, "Join by weighted scores, or by reciprocal ranks."] = "weighted"
+    mmr: MmrConfig = MmrConfig()
+    temporal_decay: TemporalDecayConfig = TemporalDecayConfig()
 
 
-class QueryConfig(Group):
+class QueryConfig(Group, frozen=True, kw_only=True):
     """What a search returns."""
 
-    max_results: Positive = Field(default=6, description="Results of a search that does not say how many.")
-    min_score: Fraction = Field(default=0.35, description="Lowest score of a result.")
-    hybrid: HybridConfig = HybridConfig.unset()
+    max_results: Annotated[Positive, "Results of a search that does not say how many."] = 6
+    min_score: Annotated[Fraction, "Lowest score of a result."] = 0.35
+    hybrid: HybridConfig = HybridConfig()
 
 
-class CacheConfig(Group):
+class CacheConfig(Group, frozen=True, kw_only=True):
     """Vectors kept by text, so that none is paid for twice."""
 
-    enabled: Flag = Field(default=True, description="Keep vectors beyond the life of a chunk.")
-    max_entries: Positive = Field(default=50_000, description="Vectors kept; those unused longest go first.")
+    enabled: Annotated[Flag, "Keep vectors beyond the life of a chunk."] = True
+    max_entries: Annotated[Positive, "Vectors kept; those unused longest go first."] = 50_000
 
 
-class MemorySearchConfig(Group):
+class MemorySearchConfig(Group, frozen=True, kw_only=True):
     """All settings of an agent's memory search."""
 
-    enabled: Flag = Field(default=True, description="Whether the agent has a searchable memory.")
-    sources: Annotated[tuple[Source, ...], AfterValidator(not_empty)] = Field(
-        default=("memory",), description="What is searched; an agent's list replaces the defaults'."
-    )
-    extra_paths: Paths = Field(
-        default=(), description="More files and folders, added to the defaults'; relative to the workspace."
-    )
-    exclude: Texts = Field(default=(), description="Globs of files below extraPaths to leave out, added up likewise.")
-    multimodal: MultimodalConfig = MultimodalConfig.unset()
-    experimental: ExperimentalConfig = ExperimentalConfig.unset()
-    provider: Provider | None = Field(default=None, description="Who embeds; without it the first usable one does.")
-    remote: RemoteConfig = RemoteConfig.unset()
-    fallback: Fallback = Field(default="none", description="Who embeds while the provider fails.")
-    model: Text | None = Field(default=None, description="Embedding model; without it the provider's usual one.")
-    output_dimensionality: Positive | None = Field(default=None, description="Length of the vectors to ask for.")
-    local: LocalConfig = LocalConfig.unset()
-    store: StoreConfig = StoreConfig.unset()
-    chunking: ChunkingConfig = ChunkingConfig.unset()
-    sync: SyncConfig = SyncConfig.unset()
-    query: QueryConfig = QueryConfig.unset()
-    cache: CacheConfig = CacheConfig.unset()
+    enabled: Annotated[Flag, "Whether the agent has a searchable memory."] = True
+    sources: Annotated[Sources, "What is searched; an agent's list replaces the defaults'."] = ("memory",)
+    extra_paths: Annotated[Paths, "More files and folders, added to the defaults'; relative to the workspace."] = ()
+    exclude: Annotated[Texts, "Globs of files below extraPaths to leave out, added up likewise."] = ()
+    multimodal: MultimodalConfig = MultimodalConfig()
+    experimental: ExperimentalConfig = ExperimentalConfig()
+    provider: Annotated[Provider | None, "Who embeds; without it the first usable one does."] = None
+    remote: RemoteConfig = RemoteConfig()
+    fallback: Annotated[Fallback, "Who embeds while the provider fails."] = "none"
+    model: Annotated[Text | None, "Embedding model; without it the provider's usual one."] = None
+    output_dimensionality: Annotated[Positive | None, "Length of the vectors to ask for."] = None
+    local: LocalConfig = LocalConfig()
+    store: StoreConfig = StoreConfig()
+    chunking: ChunkingConfig = ChunkingConfig()
+    sync: SyncConfig = SyncConfig()
+    query: QueryConfig = QueryConfig()
+    cache: CacheConfig = CacheConfig()

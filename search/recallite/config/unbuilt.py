@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import get_args
 
-from pydantic import BaseModel
-
-from recallite.config.problems import one_of
-from recallite.config.schema import leaves, set_leaves
+from recallite.config.groups import Group, leaves
 from recallite.config.schema_memory import Backend
 from recallite.config.schema_search import Provider, Source
+from recallite.config.values import one_of
 
 _PROVIDER = "memorySearch.provider"
 
@@ -55,23 +53,27 @@ _CHOICES = {
 }
 
 
-def refusals(section: BaseModel, name: str, *, place: str) -> list[str]:
-    """A line for each key of `section` (called `name` in the table) that asks for what is not built."""
+def refusals(section: Group, name: str, *, place: str, given: Set[str]) -> list[str]:
+    """A line for each key of `section` that asks for what is not built.
+
+    `name` is the section in the table, `place` where it is in the file, `given` the keys in the file.
+    """
     defaults = _defaults(type(section), name)
     lines = []
-    for key, value in set_leaves(section, f"{name}."):
+    for key, value in leaves(section, f"{name}."):
         at = f"{place}.{key}" if place else key
+        if at not in given or value == defaults[key]:
+            continue
         if key_row := _key_row(key):
-            if value != defaults[key]:
-                lines.append(f"{at}: {_not_available(key_row)}; {_remedy(defaults[key])}")
-        elif (row := _value_row(key, value)) and value != defaults[key]:
+            lines.append(f"{at}: {_not_available(key_row)}; {_remedy(defaults[key])}")
+        elif row := _value_row(key, value):
             lines.append(f"{at}: {_not_available(row)}; use {one_of(_available(key))}")
     return lines
 
 
 @functools.cache
-def _defaults(group: type[BaseModel], name: str) -> dict[str, object]:
-    return dict(leaves(group.model_construct(), f"{name}."))
+def _defaults(group: type[Group], name: str) -> dict[str, object]:
+    return dict(leaves(group(), f"{name}."))
 
 
 def is_unbuilt(key: str) -> bool:

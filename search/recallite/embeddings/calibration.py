@@ -1,8 +1,12 @@
 """Cosine → a score that means the same for every model.
 
-Models put unrelated texts at different cosines: about .78 for multilingual-e5-small, about .05 for others. A
+Models put unrelated texts at different cosines: about .74 for multilingual-e5-small, about .05 for others. A
 calibration is two points of that scale: `floor`, what unrelated text has, and `middle`, where text is as
 likely related as not. The score is 0 at the floor, ½ at the middle, 1 for the same text, linear between.
+
+The floor also depends on the question: a Chinese one lies .07 nearer to all Chinese notes than to all English
+ones. So it is measured for each question, on a sample of the index; the distance from floor to middle is the
+model's.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MINIMUM_SAMPLE = 16
+_HIGHEST_FLOOR, _HIGHEST_MIDDLE = 0.95, 0.97
 _DEFAULT_FLOOR, _DEFAULT_MIDDLE = 0.10, 0.40
 
 
@@ -23,6 +28,11 @@ class Calibration:
 
     floor: float
     middle: float
+
+    def at(self, floor: float) -> Calibration:
+        """The same scale for a question whose cosine with unrelated text is `floor`."""
+        floor = min(max(floor, -1.0), _HIGHEST_FLOOR)
+        return Calibration(floor, min(floor + self.middle - self.floor, _HIGHEST_MIDDLE))
 
     def score(self, cosine: float) -> float:
         """0..1, never falling when the cosine rises."""
@@ -34,7 +44,7 @@ class Calibration:
 
 
 KNOWN = {
-    ("builtin", "multilingual-e5-small-q4"): Calibration(0.77, 0.815),
+    ("builtin", "multilingual-e5-small-q4"): Calibration(0.75, 0.80),
     ("openai", "text-embedding-3-small"): Calibration(0.10, 0.33),
     ("openai", "text-embedding-3-large"): Calibration(0.10, 0.33),
     ("openai", "text-embedding-ada-002"): Calibration(0.70, 0.77),
@@ -54,8 +64,8 @@ def measure(vectors: Sequence[NDArray[np.float32]]) -> Calibration | None:
     matrix = np.stack(vectors)
     cosines = (matrix @ matrix.T)[np.triu_indices(len(vectors), k=1)]
     floor, middle = (float(value) for value in np.quantile(cosines, (0.5, 0.97)))
-    floor = min(max(floor, -1.0), 0.95)
-    return Calibration(floor, min(max(middle, floor + 0.02), 0.97))
+    floor = min(max(floor, -1.0), _HIGHEST_FLOOR)
+    return Calibration(floor, min(max(middle, floor + 0.02), _HIGHEST_MIDDLE))
 
 
 def calibration_of(provider: str, model: str, floor: float | None, middle: float | None) -> Calibration:

@@ -143,7 +143,7 @@ class KeywordIndex:
         rows = fetch(
             self._connection,
             f"SELECT id FROM chunks WHERE id IN ({allowed}) AND instr(text, ?) > 0 ORDER BY id LIMIT ?",
-            (*values, text, limit),  # type: ignore[arg-type]
+            (*values, text, limit),
         )
         return [KeywordHit(id_, 1.0, 0.0, True) for (id_,) in rows]
 

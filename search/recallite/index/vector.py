@@ -19,6 +19,8 @@ Matrix = NDArray[np.float32]
 MAX_NEIGHBOURS = 4096
 """sqlite-vec refuses a larger k."""
 _SCAN_ROWS = 2048
+SAMPLE_SIZE = 64
+_LEAST_SAMPLE = 16
 
 
 class VectorIndex:
@@ -31,6 +33,7 @@ class VectorIndex:
     def __init__(self, connection: apsw.Connection, *, extension: bool) -> None:
         self._connection = connection
         self._extension = extension
+        self._samples: dict[int, Matrix] = {}
 
     def search(self, query: Matrix, *, space: SpaceRow, limit: int, where: Filter) -> dict[int, float]:
         """Cosine of the nearest chunks by id, at most `limit` of each table that holds vectors."""
@@ -45,30 +48,57 @@ class VectorIndex:
             found.update(self._scan(blocks, query, space, limit, where))
         return found
 
+    def background(self, query: Matrix, *, space: SpaceRow) -> float | None:
+        """The cosine of the query with unrelated text: the median over a sample of the space.
+
+        None while there are too few vectors to tell. The sample is read once per connection and space.
+        """
+        sample = self._samples.get(space.id)
+        if sample is None or len(sample) < SAMPLE_SIZE:
+            sample = self._samples[space.id] = self._sample(space)
+        if len(sample) < _LEAST_SAMPLE or sample.shape[1] != len(query):
+            return None
+        return float(np.median(sample @ query))
+
+    def _sample(self, space: SpaceRow) -> Matrix:
+        """Vectors of chunks spread evenly over the ids."""
+        rows = fetch(
+            self._connection,
+            "SELECT min(c.id), max(c.id) FROM chunks c JOIN files f ON f.id = c.file_id WHERE f.generation = ?",
+            (space.generation,),
+        )
+        first, last = rows[0]
+        if first is None:
+            return np.empty((0, space.dims or 0), dtype=np.float32)
+        wanted = np.unique(np.linspace(first, last, SAMPLE_SIZE * 2).astype(int)).tolist()
+        vectors = list(self._vectors(wanted, space).values())[:SAMPLE_SIZE]
+        return np.stack(vectors) if vectors else np.empty((0, space.dims or 0), dtype=np.float32)
+
     def cosines(self, query: Matrix, chunk_ids: Iterable[int], *, space: SpaceRow) -> dict[int, float]:
         """Cosine for given chunks; those without a vector are left out."""
-        wanted = list(chunk_ids)
-        found: dict[int, float] = {}
-        if not wanted:
-            return found
+        vectors = self._vectors(list(chunk_ids), space)
+        return {id_: float(v @ query) for id_, v in vectors.items() if v.shape == query.shape}
+
+    def _vectors(self, wanted: list[int], space: SpaceRow) -> dict[int, Matrix]:
+        """The vectors of given chunks by id, as far as there are any."""
+        found: dict[int, Matrix] = {}
         if space.vec0 and self._extension:
             sql = f"SELECT embedding FROM {vec_table(space.id)} WHERE rowid = ?"
-            self._add(found, query, wanted, sql)
+            found.update(self._one_by_one(wanted, sql))
         elif space.vec0:
-            self._add_from_blocks(found, query, wanted, space)
+            found.update(self._from_blocks(wanted, space))
         if has_table(self._connection, plain_table(space.id)):
             sql = f"SELECT embedding FROM {plain_table(space.id)} WHERE chunk_id = ?"
-            self._add(found, query, wanted, sql)
+            found.update(self._one_by_one(wanted, sql))
         return found
 
-    def _add(self, found: dict[int, float], query: Matrix, wanted: list[int], sql: str) -> None:
+    def _one_by_one(self, wanted: list[int], sql: str) -> Iterator[tuple[int, Matrix]]:
+        # A statement per row is faster than IN: planning that costs more than the look-ups.
         for id_ in wanted:
             for (blob,) in fetch(self._connection, sql, (id_,)):
-                vector = np.frombuffer(blob, dtype="<f4")
-                if vector.shape == query.shape:
-                    found[id_] = float(vector @ query)
+                yield id_, np.frombuffer(blob, dtype="<f4")
 
-    def _add_from_blocks(self, found: dict[int, float], query: Matrix, wanted: list[int], space: SpaceRow) -> None:
+    def _from_blocks(self, wanted: list[int], space: SpaceRow) -> Iterator[tuple[int, Matrix]]:
         marks = ",".join("?" * len(wanted))
         table = vec_table(space.id)
         rows = fetch(
@@ -77,10 +107,9 @@ class VectorIndex:
             f"JOIN {table}_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid IN ({marks})",
             wanted,
         )
-        width = len(query)
+        width = space.dims or 0
         for id_, offset, blob in rows:
-            vector = np.frombuffer(blob, dtype="<f4", count=width, offset=4 * width * int(offset))
-            found[int(id_)] = float(vector @ query)
+            yield int(id_), np.frombuffer(blob, dtype="<f4", count=width, offset=4 * width * int(offset))
 
     def _nearest(self, query: Matrix, space: SpaceRow, limit: int, where: Filter) -> dict[int, float]:
         table = vec_table(space.id)
@@ -104,7 +133,7 @@ class VectorIndex:
         # Without the extension rows of deleted chunks cannot be taken out of vec0: the live ids decide.
         allowed_sql, values = where.chunk_ids(space.generation)
         allowed = np.array(
-            [row[0] for row in fetch(self._connection, allowed_sql, values)],  # type: ignore[arg-type]
+            [row[0] for row in fetch(self._connection, allowed_sql, values)],
             dtype=np.int64,
         )
         allowed.sort()

@@ -150,6 +150,9 @@ class Searcher:
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
         cosines.update(index.vector.cosines(vector, missing, space=space))
         calibration = calibration_of(space.provider, space.model, space.floor, space.middle)
+        background = index.vector.background(vector, space=space)
+        if background is not None:
+            calibration = calibration.at(background)
         weights = self.settings.weights if use_keyword else Weights(vector=1.0, text=0.0)
         scored = fuse(words, cosines, weights=weights, calibration=calibration, fusion=self.settings.fusion)
         mode: Mode = "hybrid" if use_keyword else "vector"

@@ -147,8 +147,11 @@ class _Directions:
 
 def words_of(text: str) -> list[str]:
     """Lower-case words, and pairs of CJK characters; never empty, so that no vector is zero."""
+    found = cast(list[str], _TOKENS.findall(text.lower()))
+    if _CJK_FIRST.search(text) is None:
+        return found or [f"\0{text}"]
     words: list[str] = []
-    for word in cast(list[str], _TOKENS.findall(text.lower())):
+    for word in found:
         if len(word) == 1 or word.isascii() or not _CJK_FIRST.match(word):
             words.append(word)
         else:

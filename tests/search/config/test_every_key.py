@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 import recallite.config.schema
 import recallite.config.schema_memory
 import recallite.config.schema_search
 from recallite.config import Settings
+from recallite.config.groups import Group, keys_of
 from recallite.config.report import Entry, report
-from recallite.config.schema import FileConfig, keys_of, nested
+from recallite.config.schema import FileConfig
 from recallite.config.unbuilt import UNBUILT, is_unbuilt
 from recallite.errors import ConfigError
 
@@ -126,14 +126,13 @@ SAME_AS_DEFAULTS = ("agents.list[].memorySearch",)
 LISTS_AS_ONE_KEY = ("memory.qmd.paths", "memory.qmd.scope.rules")
 
 
-def all_keys(group: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    for key, (_, field) in keys_of(group).items():
-        path, nesting = f"{prefix}{key}", nested(field)
-        if nesting is None or path in LISTS_AS_ONE_KEY:
+def all_keys(group: type[Group], prefix: str = "") -> Iterator[str]:
+    for name, key in keys_of(group).items():
+        path = f"{prefix}{name}"
+        if key.holds == "value" or path in LISTS_AS_ONE_KEY:
             yield path
         elif path not in SAME_AS_DEFAULTS:
-            model, kind = nesting
-            yield from all_keys(model, path + {"one": ".", "many": "[].", "named": "{}."}[kind])
+            yield from all_keys(key.group, path + {"one": ".", "many": "[].", "named": "{}."}[key.holds])
 
 
 def file_with(path: str, value: object) -> dict[str, object]:
@@ -200,24 +199,29 @@ def test_an_unbuilt_key_may_be_given_its_default(load: Load, path: str) -> None:
 
 def default_of(path: str) -> object:
     """The default at `path` as a file would spell it; None where there is none."""
-    *parents, last = path.split(".")
-    group: BaseModel = FileConfig()
-    for part in parents:
-        group = getattr(group, keys_of(type(group))[part][0])
-    value = getattr(group, keys_of(type(group))[last][0])
+    value: object = FileConfig()
+    for part in path.split("."):
+        assert isinstance(value, Group)
+        value = getattr(value, keys_of(type(value))[part].attribute)
+    return spelled(value)
+
+
+def spelled(value: object) -> object:
+    if isinstance(value, Group):
+        attributes = {name: getattr(value, key.attribute) for name, key in keys_of(type(value)).items()}
+        return {name: spelled(inner) for name, inner in attributes.items() if inner is not None}
     if isinstance(value, timedelta):
         return f"{value.total_seconds():g}s"
-    return group.model_dump(mode="json", by_alias=True, exclude_none=True).get(last)
+    return [spelled(item) for item in value] if isinstance(value, tuple) else value
 
 
 def test_every_key_is_described() -> None:
-    def undescribed(group: type[BaseModel]) -> Iterator[str]:
-        for key, (_, field) in keys_of(group).items():
-            nesting = nested(field)
-            if nesting is not None:
-                yield from undescribed(nesting[0])
-            if (nesting is None or nesting[1] != "one") and not field.description:
-                yield f"{group.__name__}.{key}"
+    def undescribed(group: type[Group]) -> Iterator[str]:
+        for name, key in keys_of(group).items():
+            if key.holds != "value":
+                yield from undescribed(key.group)
+            if key.holds != "one" and not key.description:
+                yield f"{group.__name__}.{name}"
 
     assert list(undescribed(FileConfig)) == []
 

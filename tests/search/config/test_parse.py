@@ -65,6 +65,15 @@ def test_what_is_no_object_is_refused(problems: Problems, text: str, problem: st
     assert problem in line
 
 
+@pytest.mark.parametrize("depth", [400, 600, 900])
+def test_a_value_nested_deeper_than_can_be_followed_is_refused(problems: Problems, depth: int) -> None:
+    value = "[" * depth + "]" * depth
+
+    (line,) = problems(JSON.replace('"query"', f'"extraPaths": {value}, "query"'))
+
+    assert "nested too deeply" in line or "extraPaths[0]" in line
+
+
 def test_other_encodings_are_refused_with_the_line(home: Path) -> None:
     file = home / "latin.json"
     file.write_bytes(b'{\n"agents": {}, "\xfc": 1}')

@@ -17,7 +17,7 @@ def test_public_names_are_sorted_and_exist() -> None:
     assert all(hasattr(recallite.config, name) for name in names)
 
 
-@pytest.mark.parametrize("module", ["json5", "difflib", "numpy", "apsw", "argparse"])
+@pytest.mark.parametrize("module", ["json5", "difflib", "hashlib", "pydantic", "numpy", "apsw", "argparse"])
 def test_importing_and_loading_defaults_leaves_heavy_modules_unloaded(module: str) -> None:
     program = (
         "import sys, pathlib; import recallite.config as c;"

@@ -75,6 +75,15 @@ def test_keys_without_effect_in_this_version_are_not_shown(load: Load) -> None:
     assert not [entry.key for entry in found.settings if is_unbuilt(entry.key)]
 
 
+def test_with_the_table_empty_the_report_is_still_json(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recallite.config.unbuilt.UNBUILT", {})
+
+    shown = json.loads(json.dumps(as_data(report(load({}).agent(None), env={}))))
+
+    rules = shown["settings"]["memory.qmd.scope.rules"]["value"]
+    assert rules == [{"action": "allow", "match.chatType": "direct"}]
+
+
 def test_a_key_in_the_environment_is_shown_as_set(load: Load) -> None:
     found = report(load({}).agent(None), env={"OPENAI_API_KEY": "x"})
 
@@ -110,7 +119,7 @@ def test_the_command_raises_for_an_unknown_agent(file: str) -> None:
 def test_declaring_the_options_loads_nothing_heavy() -> None:
     program = (
         "import sys, argparse; from recallite.cli import config;"
-        "config.add_arguments(argparse.ArgumentParser()); sys.exit('pydantic' in sys.modules)"
+        "config.add_arguments(argparse.ArgumentParser()); sys.exit('msgspec' in sys.modules)"
     )
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from recallite.config import Settings, load_settings
+from recallite.config.access import Secret
 from recallite.config.report import as_data, as_text, report
-from recallite.config.schema import FileConfig
 from recallite.errors import ConfigError
 
 Load = Callable[..., Settings]
@@ -32,10 +34,25 @@ def test_settings_do_not_show_secrets(load: Load) -> None:
     assert SECRET not in f"{settings!r} {settings} {agent!r} {agent} {agent.search!r} {agent.search}"
 
 
-def test_dumped_models_do_not_show_secrets() -> None:
-    config = FileConfig.model_validate(CONFIG)
+def test_dumped_groups_do_not_show_secrets(load: Load) -> None:
+    agent = load(CONFIG).agent(None)
 
-    assert SECRET not in f"{config.model_dump()} {config.model_dump_json()}"
+    assert (
+        SECRET
+        not in f"{msgspec.structs.asdict(agent.search.remote)} {msgspec.json.encode(agent.search, enc_hook=str)!r}"
+    )
+    assert SECRET not in f"{dataclasses.asdict(agent)}"
+
+
+def test_a_dump_that_does_not_ask_for_secrets_is_refused_them(load: Load) -> None:
+    with pytest.raises(TypeError, match="Secret"):
+        msgspec.to_builtins(load(CONFIG).agent(None).search)
+
+
+def test_secrets_are_compared_by_what_they_hide() -> None:
+    assert Secret("a") == Secret("a") != Secret("b")
+    assert {Secret("a"), Secret("a")} == {Secret("a")}
+    assert Secret("a") != "a"
 
 
 def test_the_report_does_not_show_secrets(load: Load) -> None:

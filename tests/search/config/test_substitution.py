@@ -41,7 +41,7 @@ def test_variables_are_replaced_in_lists_and_maps(load_agent: LoadAgent) -> None
     )
 
     assert [str(path) for path in settings.extra_paths] == ["/srv/x"]
-    assert settings.search.remote.headers["X-Org"].get_secret_value() == "me"
+    assert settings.search.remote.headers["X-Org"].reveal() == "me"
 
 
 def test_a_missing_variable_is_named_with_its_key(search_problems: Problems) -> None:

@@ -1,0 +1,1 @@
+"""Speed, as ratios within one run: what a thing costs beside what it is made of."""
