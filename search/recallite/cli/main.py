@@ -31,7 +31,6 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code (0 fine, 1 failed, 2 wrong usage, 3 degraded, 130 interrupted)."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins costs 25 ms a start
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         parser = _parser(arguments)

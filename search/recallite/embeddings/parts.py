@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from recallite.embeddings.limits import estimate_tokens, split_text
+from recallite.embeddings.limits import OVERHEAD_TOKENS, estimate_tokens, split_text
 from recallite.embeddings.protocol import EmbeddingFailure, Kind, Limits, Vector
 
 Outcome = Vector | EmbeddingFailure
@@ -92,7 +92,8 @@ class Parts:
 def _cut(text: str, most: int, kind: Kind) -> list[str]:
     if not text.strip():
         return []
-    if estimate_tokens(text) <= most:
+    short = text.isascii() and len(text) + OVERHEAD_TOKENS <= most  # no tokenizer makes more than one of a byte
+    if short or estimate_tokens(text) <= most:
         return [text]
     parts = [part for part in split_text(text, most) if part.strip()]
     return parts[:1] if kind == "query" else parts
