@@ -16,7 +16,7 @@ from tqdm import tqdm
 from recallite_worker.sync import SyncProgress
 
 PLAIN_LINE_SECONDS = 10.0
-_FALLBACK_WIDTH = 80
+_FALLBACK_WIDTH, _ROWS = 80, 24
 
 
 class Display(Protocol):
@@ -82,7 +82,8 @@ class _Bars:
     def _bar(self, agent: str, unit: str, total: int) -> tqdm[NoReturn]:
         bar = self._bars.get((agent, unit))
         if bar is None:
-            bar = tqdm(total=total, desc=agent, unit=f" {unit}", file=self._stream, ncols=_width(self._stream))
+            width = _width(self._stream)
+            bar = tqdm(total=total, desc=agent, unit=f" {unit}", file=self._stream, ncols=width, nrows=_ROWS)
             self._bars[agent, unit] = bar
         bar.total = total
         return bar
