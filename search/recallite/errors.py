@@ -9,6 +9,7 @@ RecalliteError
 │   ├── ForeignIndexError     the file at the index path is not ours
 │   ├── IndexVersionError     written by a newer recallite
 │   └── IndexDamagedError     SQLite says the file is damaged
+├── QueueUnreachableError     Redis does not answer
 ├── LeaseError
 │   ├── LeaseHeldError        another writer works on this agent
 │   └── FencedError           this writer's lease was taken over
@@ -66,6 +67,10 @@ class IndexVersionError(IndexUnusableError):
 
 class IndexDamagedError(IndexUnusableError):
     """SQLite reports that the index file is damaged."""
+
+
+class QueueUnreachableError(RecalliteError):
+    """The work queue's server does not answer; what was to be marked is not marked."""
 
 
 class LeaseError(RecalliteError):

@@ -17,8 +17,9 @@ from recallite.embeddings.registry import create_embedder
 from recallite.errors import IndexUnusableError, ProviderError
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
+from recallite.index.rows import fetch
 from recallite.types import Failure
-from recallite.work import SCAN, Mark, WorkQueue
+from recallite.work import SCAN, Lane, Mark, WorkQueue
 from recallite.workspace import FoundFile, Scan, scan_memory
 from recallite.workspace.files import find_memory_file, is_below
 from recallite_worker.cache import EmbeddingCache
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 SLICE_SECONDS = 5.0
 """How long one agent is worked on before it goes to the queue's end."""
 _MARKS_PER_ROUND = 256
+BULK = 200
+"""A scan that finds more changed files than this is a backfill, which fresh edits overtake."""
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ def sync_agent(
     settings: AgentSettings,
     queue: WorkQueue,
     *,
+    lane: Lane | None = None,
     embedders: EmbedderFactory = open_embedder,
     seconds: float = SLICE_SECONDS,
     rebuild: bool = False,
@@ -101,6 +105,7 @@ def sync_agent(
 ) -> SyncResult:
     """Work on one agent for about `seconds`: dirty files first, text before vectors.
 
+    `lane` "live" does fresh marks only, and embeds only what it wrote itself; None does everything.
     `rebuild` begins a new generation. Raises LeaseHeldError, FencedError, IndexUnusableError; a file, a chunk
     or a provider that fails is noted in the result and costs only itself.
     """
@@ -111,6 +116,7 @@ def sync_agent(
             store = open_store(settings.index_path, epoch=lease.epoch, extension=extension_of(settings))
             try:
                 run = _Slice(settings, queue, store, embedders, observe)
+                run.lane = lane
                 run.stop = lambda: stop() or time.monotonic() - began > seconds
                 run.work(rebuild)
             finally:
@@ -156,6 +162,9 @@ class _Slice:
         self.result = SyncResult(settings.agent)
         self.progress = SyncProgress()
         self._seen: dict[str, FoundFile] = {}
+        self.lane: Lane | None = None
+        self._first_new = 0
+        """Chunks with greater ids were written in this slice."""
         self.generations = Generations(store)
 
     def work(self, rebuild: bool) -> None:
@@ -168,36 +177,41 @@ class _Slice:
             writers = [TextWriter(self.store, g) for g in self.generations.live()]
             for writer in writers:
                 writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
+            self._first_new = fetch(self.store.connection, "SELECT coalesce(max(id), 0) FROM chunks")[0][0]
             self._sync_text(writers)
-            if embedder is not None and self.queue.length(self.settings.agent) == 0:
+            if embedder is not None and self._text_is_done():
                 self._sync_vectors(embedder, spaces)
             self._finish(spaces)
         finally:
             if embedder is not None:
                 embedder.close()
 
+    def _text_is_done(self) -> bool:
+        """Whether nothing is left to write in the lane of this slice."""
+        return self.queue.length(self.settings.agent, lane=self.lane) == 0
+
     def _sync_text(self, writers: list[TextWriter]) -> None:
         while not self.stop():
-            marks = self.queue.claim(self.settings.agent, _MARKS_PER_ROUND)
+            marks = self.queue.claim(self.settings.agent, _MARKS_PER_ROUND, lane=self.lane)
             if not marks:
                 return
-            self.progress.files_waiting = self.queue.length(self.settings.agent)
+            self.progress.files_waiting = self.queue.length(self.settings.agent, lane=self.lane)
             scans = [mark for mark in marks if mark.path == SCAN]
             if scans:
-                self._scan(writers)
+                self._scan(writers, scans[0].lane)
                 self.queue.done(self.settings.agent, scans)
                 continue
             self._write_files(writers, marks)
 
-    def _scan(self, writers: list[TextWriter]) -> None:
-        """Compare disk and index by size and time; what differs is marked dirty."""
+    def _scan(self, writers: list[TextWriter], lane: Lane) -> None:
+        """Compare disk and index by size and time; what differs is marked dirty, in bulk for backfill."""
         scan = scan_memory(self.settings.workspace, self.settings.extra_paths, self.settings.search.exclude)
         dirty: set[str] = set()
         for writer in writers:
             dirty |= set(changed_paths(scan, writer))
         self._seen = {path: scan.files[path] for path in dirty if path in scan.files}
         if dirty:
-            self.queue.mark(self.settings.agent, sorted(dirty))
+            self.queue.mark(self.settings.agent, sorted(dirty), lane="backfill" if len(dirty) > BULK else lane)
         self.result.scanned = True
         self.progress.files_waiting = len(dirty)
         self.observe(self.progress)
@@ -264,7 +278,7 @@ class _Slice:
 
     def _embed(self, run: EmbeddingRun) -> None:
         try:
-            run.run()
+            run.run(after=self._first_new if self.lane == "live" else 0)
         except ProviderError as error:
             self.result.provider_reason = f"{type(error).__name__}: {error}"
             logger.warning("agent %s: %s", self.settings.agent, error)
@@ -285,6 +299,7 @@ class _Slice:
     def _finish(self, spaces: list[SpaceRow]) -> None:
         """Flip, clean up, and tell what is left."""
         text_complete = self.queue.length(self.settings.agent) == 0
+        lane_complete = self._text_is_done()
         if self.generations.flip(spaces, text_complete=text_complete):
             logger.info("agent %s: the rebuilt index answers now", self.settings.agent)
         self.generations.drop_retired()
@@ -292,9 +307,11 @@ class _Slice:
             compact_when_wasteful(self.store, spaces)
         waiting = sum(VectorWriter(self.store, space).pending_count() for space in spaces)
         self.result.vectors_waiting = waiting
-        interrupted = self.stop()
-        self.result.more = not text_complete or (interrupted and waiting > 0)
-        if not self.result.more and waiting == 0:
+        if self.lane == "live":
+            self.result.more = not lane_complete
+        else:
+            self.result.more = not text_complete or (self.stop() and waiting > 0)
+        if text_complete and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())
 

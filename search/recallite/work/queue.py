@@ -13,6 +13,8 @@ from typing import Literal, Protocol
 Lane = Literal["live", "backfill"]
 """Fresh edits, and large amounts of old text: the first never wait for the second."""
 
+LANES: tuple[Lane, ...] = ("live", "backfill")
+
 SCAN = "*"
 """Marked in place of a path: compare the whole disk with the index."""
 
@@ -33,17 +35,33 @@ class Mark:
 
     path: str
     generation: int
+    lane: Lane = "live"
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many marks an agent has in each lane."""
+
+    agent: str
+    live: int
+    backfill: int
+
+    def count(self, lane: Lane) -> int:
+        return self.live if lane == "live" else self.backfill
 
 
 class WorkQueue(Protocol):
     """Both implementations (SQLite and Redis) pass the same contract tests."""
 
     def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
-        """Note that paths changed. Marking a path again makes it one mark with a newer generation."""
+        """Note that paths changed. Marking a path again makes it one mark with a newer generation.
+
+        A live mark stays live when it is marked for backfill.
+        """
         ...
 
-    def agents(self) -> list[str]:
-        """Agents with marks, in the order in which they should be served: live first, longest waiting first."""
+    def backlog(self) -> list[Backlog]:
+        """Agents with marks, in the order in which to serve them: live first, longest waiting first."""
         ...
 
     def lease(self, agent: str, *, at_least: int = 0) -> Lease:
@@ -61,20 +79,32 @@ class WorkQueue(Protocol):
         """Give the right back; does nothing if it was taken over."""
         ...
 
-    def claim(self, agent: str, limit: int) -> list[Mark]:
-        """Up to `limit` marks of the agent, live ones and oldest first; they stay until `done`."""
+    def claim(self, agent: str, limit: int, *, lane: Lane | None = None) -> list[Mark]:
+        """Up to `limit` marks of the agent, of one lane or live ones first; they stay until `done`."""
         ...
 
     def done(self, agent: str, marks: Iterable[Mark]) -> None:
         """Remove marks, except those that were marked again since they were claimed."""
         ...
 
-    def length(self, agent: str | None = None) -> int:
-        """Number of marks, of one agent or of all."""
+    def length(self, agent: str | None = None, *, lane: Lane | None = None) -> int:
+        """Number of marks, of one agent or of all, of one lane or of both."""
+        ...
+
+    def schedule(self, agent: str, lane: Lane) -> bool:
+        """Whether a message should be sent for the agent: true until `started`, for the first who asks."""
+        ...
+
+    def started(self, agent: str, lane: Lane) -> None:
+        """A message for the agent has arrived at a worker: marks from now on need a further one."""
         ...
 
     def holder(self, agent: str) -> str | None:
         """Who holds the agent's lease now, for people to read."""
+        ...
+
+    def is_new(self) -> bool:
+        """Whether the queue has lost its memory since this was last asked (by anyone): all must be scanned."""
         ...
 
     def close(self) -> None: ...

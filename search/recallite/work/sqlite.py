@@ -16,7 +16,7 @@ from recallite.errors import FencedError, LeaseHeldError
 from recallite.index.readonly import ReadOnlyDatabase, expect_writer
 from recallite.index.rows import Parameters, Row, fetch
 from recallite.work.holder import Holder
-from recallite.work.queue import Lane, Lease, Mark
+from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark
 
 LEASE_SECONDS = 30.0
 """A lease lives this long without renewal; the lease of a process that died on this host ends at once."""
@@ -54,7 +54,7 @@ class SqliteQueue:
         self._database: ReadOnlyDatabase | None = None
 
     def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
-        rank = 0 if lane == "live" else 1
+        rank = LANES.index(lane)
         with self._transaction() as connection:
             connection.execute("UPDATE counter SET value = value + 1")
             generation = fetch(connection, "SELECT value FROM counter")[0][0]
@@ -64,9 +64,12 @@ class SqliteQueue:
                 [(agent, path, generation, rank) for path in paths],
             )
 
-    def agents(self) -> list[str]:
-        rows = self._read("SELECT agent FROM dirty GROUP BY agent ORDER BY min((lane << 50) + generation)")
-        return [str(row[0]) for row in rows]
+    def backlog(self) -> list[Backlog]:
+        rows = self._read(
+            "SELECT agent, sum(lane = 0), sum(lane = 1) FROM dirty GROUP BY agent "
+            "ORDER BY min((lane << 50) + generation)"
+        )
+        return [Backlog(str(agent), int(live), int(backfill)) for agent, live, backfill in rows]
 
     def lease(self, agent: str, *, at_least: int = 0) -> Lease:
         now = time.time()
@@ -98,12 +101,14 @@ class SqliteQueue:
                 (lease.agent, lease.token),
             )
 
-    def claim(self, agent: str, limit: int) -> list[Mark]:
+    def claim(self, agent: str, limit: int, *, lane: Lane | None = None) -> list[Mark]:
+        lanes = (0, 1) if lane is None else (LANES.index(lane),) * 2
         rows = self._read(
-            "SELECT path, generation FROM dirty WHERE agent = ? ORDER BY lane, generation, path LIMIT ?",
-            (agent, limit),
+            "SELECT path, generation, lane FROM dirty WHERE agent = ? AND lane IN (?, ?) "
+            "ORDER BY lane, generation, path LIMIT ?",
+            (agent, *lanes, limit),
         )
-        return [Mark(str(path), int(generation)) for path, generation in rows]
+        return [Mark(str(path), int(generation), LANES[rank]) for path, generation, rank in rows]
 
     def done(self, agent: str, marks: Iterable[Mark]) -> None:
         with self._transaction() as connection:
@@ -112,12 +117,24 @@ class SqliteQueue:
                 [(agent, mark.path, mark.generation) for mark in marks],
             )
 
-    def length(self, agent: str | None = None) -> int:
+    def length(self, agent: str | None = None, *, lane: Lane | None = None) -> int:
+        lanes = (0, 1) if lane is None else (LANES.index(lane),) * 2
         if agent is None:
-            rows = self._read("SELECT count(*) FROM dirty")
+            rows = self._read("SELECT count(*) FROM dirty WHERE lane IN (?, ?)", lanes)
         else:
-            rows = self._read("SELECT count(*) FROM dirty WHERE agent = ?", (agent,))
+            rows = self._read("SELECT count(*) FROM dirty WHERE agent = ? AND lane IN (?, ?)", (agent, *lanes))
         return int(rows[0][0])
+
+    def schedule(self, agent: str, lane: Lane) -> bool:
+        """Always true: the embedded service is woken, no message is sent."""
+        return True
+
+    def started(self, agent: str, lane: Lane) -> None:
+        """Nothing to note: there are no messages."""
+
+    def is_new(self) -> bool:
+        """Never: a file that is lost takes the whole process's view with it, and each start scans."""
+        return False
 
     def holder(self, agent: str) -> str | None:
         rows = self._read(

@@ -12,15 +12,28 @@ from pathlib import Path
 
 import pytest
 
-from recallite.errors import FencedError, LeaseHeldError
-from recallite.work import WorkQueue
+from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
+from recallite.testing.redis_server import RedisServer
+from recallite.work import Backlog, WorkQueue
 from recallite.work.holder import Holder
+from recallite.work.redis import RedisQueue
 from recallite.work.sqlite import SqliteQueue
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    with RedisServer() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "redis"])
 def queue(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WorkQueue]:
-    made = SqliteQueue(tmp_path / "recallite" / "queue.sqlite")
+    if request.param == "sqlite":
+        made: WorkQueue = SqliteQueue(tmp_path / "recallite" / "queue.sqlite")
+    else:
+        url = request.getfixturevalue("server").client_url
+        made = RedisQueue(url)
+        made.client.flushall()
     yield made
     made.close()
 
@@ -57,7 +70,11 @@ def test_live_marks_come_before_backfill(queue: WorkQueue) -> None:
     queue.mark("slow", ["edit"])
 
     assert paths(queue, "slow") == ["edit", "b1", "b2"]
-    assert queue.agents() == ["quick", "slow"]
+    assert queue.backlog() == [Backlog("quick", 1, 0), Backlog("slow", 1, 2)]
+    assert [mark.path for mark in queue.claim("slow", 10, lane="live")] == ["edit"]
+    assert [mark.path for mark in queue.claim("slow", 10, lane="backfill")] == ["b1", "b2"]
+    assert [mark.lane for mark in queue.claim("slow", 10)] == ["live", "backfill", "backfill"]
+    assert (queue.length("slow", lane="live"), queue.length(lane="backfill")) == (1, 2)
 
 
 def test_a_backfill_mark_does_not_demote_a_live_one(queue: WorkQueue) -> None:
@@ -121,18 +138,16 @@ def test_of_many_threads_one_gets_the_lease(queue: WorkQueue) -> None:
     assert len(won) == 1
 
 
-def test_the_lease_of_a_dead_process_is_taken_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "queue.sqlite"
-    code = (
-        "import os, sys; from pathlib import Path; from recallite.work.sqlite import SqliteQueue\n"
-        "SqliteQueue(Path(sys.argv[1])).lease('a'); os._exit(9)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
-    queue = SqliteQueue(path)
+def test_the_lease_of_a_dead_process_is_taken_at_once(queue: WorkQueue, tmp_path: Path) -> None:
+    if isinstance(queue, SqliteQueue):
+        where = f"sqlite import SqliteQueue as Q; q = Q(Path({str(queue._path)!r}))"
+    else:
+        where = f"redis import RedisQueue as Q; q = Q({queue._url!r})"
+    code = f"import os; from pathlib import Path; from recallite.work.{where}\nq.lease('a'); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], check=False)
 
     assert queue.holder("a") is None
     assert queue.lease("a").epoch == 2
-    queue.close()
 
 
 def test_a_holder_with_the_pid_of_another_process_is_dead() -> None:
@@ -156,3 +171,54 @@ def test_a_forked_child_may_use_the_queue(tmp_path: Path) -> None:
     assert process.exitcode == 0
     assert paths(queue, "a") == ["parent", "child"]
     queue.close()
+
+
+def test_thousands_of_marks_are_kept_exactly(queue: WorkQueue) -> None:
+    queue.mark("a", (f"p{n}" for n in range(2500)), lane="backfill")
+    marks = queue.claim("a", 5000)
+    queue.done("a", marks[:1700])
+
+    assert len(marks) == 2500
+    assert queue.length("a") == 800
+
+
+def test_a_message_is_asked_for_once_until_it_has_started() -> None:
+    with RedisServer() as server:
+        queue = RedisQueue(server.client_url)
+        first, second = queue.schedule("a", "live"), queue.schedule("a", "live")
+        other = queue.schedule("a", "backfill")
+        queue.started("a", "live")
+
+        assert (first, second, other, queue.schedule("a", "live")) == (True, False, True, True)
+        queue.close()
+
+
+def test_redis_that_was_emptied_is_noticed_once(server: RedisServer) -> None:
+    queue = RedisQueue(server.client_url)
+    queue.client.flushall()
+
+    assert (queue.is_new(), queue.is_new()) == (True, False)
+    queue.client.flushall()
+    assert queue.is_new()
+    queue.close()
+
+
+def test_redis_that_does_not_answer_is_an_error_of_ours(tmp_path: Path) -> None:
+    queue = RedisQueue(f"unix://{tmp_path}/nothing.sock")
+
+    with pytest.raises(QueueUnreachableError, match="Redis"):
+        queue.mark("a", ["x"])
+
+
+def test_marks_survive_the_restart_of_redis() -> None:
+    import time
+
+    with RedisServer() as server:
+        queue = RedisQueue(server.client_url)
+        queue.mark("a", ["x"])
+        time.sleep(1.2)  # the append-only file is written once a second
+        server.kill()
+        server.start()
+
+        assert paths(queue, "a") == ["x"]
+        queue.close()

@@ -1,0 +1,63 @@
+"""From settings and a broker's address to the queue and the dispatch that go with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from recallite.config import Settings
+from recallite.errors import ConfigError
+from recallite.work.dispatch import Dispatch
+from recallite.work.messages import BROKER_FILE_VARIABLE, BROKER_VARIABLE
+from recallite.work.queue import WorkQueue
+from recallite.work.sqlite import SqliteQueue, queue_path
+
+_SCHEMES = ("redis://", "rediss://", "redis+socket://", "unix://")
+
+
+def broker_url(given: str | None = None, *, env: Mapping[str, str] | None = None) -> str | None:
+    """The broker to use: `given`, else RECALLITE_BROKER_URL, else the content of RECALLITE_BROKER_FILE, else none.
+
+    Raises ConfigError for an address that is not one of Redis; the message does not show it, as it may hold a
+    password.
+    """
+    env = os.environ if env is None else env
+    url = given or env.get(BROKER_VARIABLE, "").strip()
+    if not url and (file := env.get(BROKER_FILE_VARIABLE)):
+        try:
+            url = Path(file).read_text("utf-8").strip()
+        except OSError as error:
+            raise ConfigError(None, [f"{BROKER_FILE_VARIABLE}: {file} cannot be read: {error.strerror}"]) from error
+    if url and not url.startswith(_SCHEMES):
+        raise ConfigError(None, [f"the broker's address must begin with one of {', '.join(_SCHEMES)}"])
+    return url or None
+
+
+def open_queue(settings: Settings, url: str | None) -> WorkQueue:
+    """The queue in Redis when there is a broker, else the one in the state directory."""
+    if url is None:
+        return SqliteQueue(queue_path(settings.state_dir))
+    from recallite.work.redis import RedisQueue
+
+    return RedisQueue(_redis_url(url))
+
+
+def open_dispatch(settings: Settings, url: str) -> Dispatch:
+    """Marks in Redis, hints as Celery messages. Needs the extra `redis` of recallite."""
+    try:
+        from recallite.work.celery import CeleryPublisher
+    except ImportError as error:
+        raise ConfigError(
+            None, [f"a broker needs more packages ({error.name}): pip install 'recallite[redis]'"]
+        ) from error
+    return Dispatch(open_queue(settings, url), CeleryPublisher(url), agents=settings.agent_ids)
+
+
+def _redis_url(url: str) -> str:
+    """kombu and redis-py write the address of a socket in two ways."""
+    if url.startswith("redis+socket://"):
+        path, _, options = url.removeprefix("redis+socket://").partition("?")
+        database = dict(pair.partition("=")[::2] for pair in options.split("&") if pair).get("virtual_host", "0")
+        return f"unix://{path}?db={database}"
+    return url

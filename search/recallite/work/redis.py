@@ -1,0 +1,167 @@
+"""The queue of the distributed mode: a few keys per agent in Redis, changed by short scripts.
+
+All keys of an agent share a hash tag. Marks are a sorted set whose integer score holds lane and generation.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from importlib.resources import files
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from recallite.config.names import file_name
+from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
+from recallite.work.holder import Holder
+from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from redis.commands.core import Script
+
+PREFIX = "recallite:"
+LEASE_SECONDS = 30.0
+SCHEDULED_SECONDS = 600
+"""A message that was lost is forgotten after this time at the latest; the sweep notices it far sooner."""
+_LANE_STEP = 1 << 52
+_PATHS_PER_CALL = 500
+
+
+class RedisQueue:
+    """A WorkQueue in Redis. May be shared by threads; connections are made anew after a fork."""
+
+    def __init__(self, url: str, *, lease_seconds: float = LEASE_SECONDS) -> None:
+        """Connects when it is first used."""
+        self._url = url
+        self._lease_ms = int(lease_seconds * 1000)
+
+    @cached_property
+    def client(self) -> Redis:
+        from redis import Redis
+
+        return Redis.from_url(
+            self._url,
+            decode_responses=True,
+            socket_timeout=30,
+            socket_connect_timeout=5,
+            health_check_interval=25,
+            client_name="recallite",
+        )
+
+    @cached_property
+    def _scripts(self) -> dict[str, Script]:
+        folder = files("recallite.work") / "lua"
+        names = ("mark", "done", "lease", "renew", "release")
+        return {name: self.client.register_script((folder / f"{name}.lua").read_text("utf-8")) for name in names}
+
+    def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
+        keys = [_key(agent, "generation"), _key(agent, "dirty")]
+        left = iter(paths)
+        while lot := list(islice(left, _PATHS_PER_CALL)):
+            # The agent is listed first: a mark without a listing would be seen by no sweep.
+            self._call(self.client.sadd, f"{PREFIX}agents", agent)
+            self._run("mark", keys, [LANES.index(lane), *lot])
+
+    def backlog(self) -> list[Backlog]:
+        found: list[tuple[float, Backlog]] = []
+        for agent in sorted(self._call(self.client.smembers, f"{PREFIX}agents")):
+            first = self._call(self.client.zrange, _key(agent, "dirty"), 0, 0, withscores=True)
+            if first:
+                live = self.length(agent, lane="live")
+                entry = Backlog(agent, live, self.length(agent) - live)
+                found.append((float(first[0][1]), entry))
+        return [entry for _, entry in sorted(found, key=lambda pair: (pair[0], pair[1].agent))]
+
+    def lease(self, agent: str, *, at_least: int = 0) -> Lease:
+        token = secrets.token_hex(8)
+        keys = [_key(agent, "lease"), _key(agent, "epoch")]
+        dead = ""
+        for _ in range(2):
+            answer = self._run("lease", keys, [token, str(Holder.current()), self._lease_ms, at_least, dead])
+            if answer[0]:
+                return Lease(agent, token, int(answer[1]))
+            holder = Holder.parse(str(answer[2]))
+            if holder.may_be_alive():
+                break
+            dead = str(answer[1])
+        raise LeaseHeldError(f"agent {agent!r} is being indexed by {holder}")
+
+    def renew(self, lease: Lease) -> None:
+        if not self._run("renew", [_key(lease.agent, "lease")], [lease.token, self._lease_ms]):
+            raise FencedError(f"another writer has taken over agent {lease.agent!r}")
+
+    def release(self, lease: Lease) -> None:
+        self._run("release", [_key(lease.agent, "lease")], [lease.token])
+
+    def claim(self, agent: str, limit: int, *, lane: Lane | None = None) -> list[Mark]:
+        low, high = _range(lane)
+        key = _key(agent, "dirty")
+        rows = self._call(self.client.zrange, key, low, high, byscore=True, offset=0, num=limit, withscores=True)
+        return [Mark(path, int(score), LANES[int(score) >= _LANE_STEP]) for path, score in rows]
+
+    def done(self, agent: str, marks: Iterable[Mark]) -> None:
+        left = iter(marks)
+        while lot := list(islice(left, _PATHS_PER_CALL)):
+            self._run("done", [_key(agent, "dirty")], [v for mark in lot for v in (mark.path, mark.generation)])
+
+    def length(self, agent: str | None = None, *, lane: Lane | None = None) -> int:
+        if agent is None:
+            return sum(b.count(lane) if lane else b.live + b.backfill for b in self.backlog())
+        return int(self._call(self.client.zcount, _key(agent, "dirty"), *_range(lane)))
+
+    def schedule(self, agent: str, lane: Lane) -> bool:
+        key = _key(agent, f"scheduled:{lane}")
+        return bool(self._call(self.client.set, key, int(time.time()), nx=True, ex=SCHEDULED_SECONDS))
+
+    def started(self, agent: str, lane: Lane) -> None:
+        self._call(self.client.delete, _key(agent, f"scheduled:{lane}"))
+
+    def holder(self, agent: str) -> str | None:
+        held_by = self._call(self.client.hget, _key(agent, "lease"), "holder")
+        return str(held_by) if held_by is not None and Holder.parse(str(held_by)).may_be_alive() else None
+
+    def is_new(self) -> bool:
+        return bool(self._call(self.client.set, f"{PREFIX}known", int(time.time()), nx=True))
+
+    def beat(self, worker: str, said: dict[str, str | int], *, seconds: int) -> None:
+        """Let a worker say that it lives; forgotten after `seconds`."""
+        key = f"{PREFIX}worker:{worker}"
+        self._call(self.client.hset, key, mapping=said)
+        self._call(self.client.expire, key, seconds)
+
+    def heartbeats(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """What living workers last said of themselves, by name."""
+        for key in sorted(self._call(lambda: list(self.client.scan_iter(f"{PREFIX}worker:*")))):
+            said = self._call(self.client.hgetall, key)
+            if said:
+                yield key.removeprefix(f"{PREFIX}worker:"), said
+
+    def close(self) -> None:
+        if "client" in self.__dict__:
+            self.client.close()
+
+    def _run(self, script: str, keys: list[str], arguments: list[Any]) -> Any:
+        return self._call(lambda: self._scripts[script](keys=keys, args=arguments))
+
+    def _call(self, command: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Any: what a command answers depends on the command alone, and redis-py cannot type it."""
+        from redis import RedisError
+
+        try:
+            return command(*arguments, **options)
+        except RedisError as error:
+            raise QueueUnreachableError(f"Redis does not answer: {type(error).__name__}") from error
+
+
+def _key(agent: str, name: str) -> str:
+    return f"{PREFIX}{{{file_name(agent)}}}:{name}"
+
+
+def _range(lane: Lane | None) -> tuple[str, str]:
+    """The scores of a lane, as Redis writes ranges."""
+    if lane is None:
+        return "-inf", "+inf"
+    return ("-inf", f"({_LANE_STEP}") if lane == "live" else (str(_LANE_STEP), "+inf")

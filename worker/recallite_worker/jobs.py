@@ -1,0 +1,114 @@
+"""What a task does: one slice of one agent, then the hint for what is left."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from recallite.errors import FencedError, LeaseHeldError, RecalliteError, UnknownAgentError
+from recallite.work import LANES, Lane
+from recallite.work.connect import open_dispatch
+from recallite.work.dispatch import Dispatch
+from recallite.work.redis import RedisQueue
+from recallite_worker.compaction import compact_agent
+from recallite_worker.payloads import parse
+from recallite_worker.settings import SettingsSource
+from recallite_worker.sync import SyncProgress, SyncResult, sync_agent
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[str], object]
+_REPORT_SECONDS = 1.0
+
+
+class Jobs:
+    """The work of one worker process. Settings are read when the first task arrives, connections made then."""
+
+    def __init__(self, broker: str, *, config: str | Path | None = None) -> None:
+        self._broker = broker
+        self._settings = SettingsSource(config)
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _dispatch(self) -> Dispatch:
+        return open_dispatch(self._settings.current(), self._broker)
+
+    @property
+    def queue(self) -> RedisQueue:
+        with self._lock:
+            queue = self._dispatch.queue
+        assert isinstance(queue, RedisQueue)
+        return queue
+
+    def sync(self, lane: Lane, payload: dict[str, object], *, report: Report = lambda text: None) -> None:
+        """One slice. An agent that another worker has is left to it: it sends the hint for what is left."""
+        request = parse(payload)
+        if isinstance(request, str):
+            logger.error("a message of %s was refused: %s", lane, request)
+            return
+        queue = self.queue
+        queue.started(request.agent, lane)
+        try:
+            settings = self._settings.agent(request.agent)
+            result = sync_agent(
+                settings, queue, lane="live" if lane == "live" else None, observe=_Progress(report).update
+            )
+        except (LeaseHeldError, FencedError) as error:
+            logger.info("%s", error)
+            return
+        except UnknownAgentError:
+            logger.error("a message names an agent that is not configured here")
+            return
+        except (RecalliteError, OSError) as error:
+            # Left for the sweep: a fault that lasts must not spin.
+            logger.error("agent %s: %s", request.agent, error)
+            return
+        report(_summary(result))
+        self._send_rest(request.agent, result)
+
+    def _send_rest(self, agent: str, result: SyncResult) -> None:
+        """To the end of the queue, so that agents take turns."""
+        for lane in LANES:
+            waiting = lane == "backfill" and result.vectors_waiting > 0 and result.provider_reason is None
+            if waiting or self.queue.length(agent, lane=lane) > 0:
+                self._dispatch.send(agent, lane)
+
+    def compact(self, payload: dict[str, object]) -> None:
+        """Give back the space of deleted vectors."""
+        request = parse(payload)
+        if isinstance(request, str):
+            logger.error("a message of maintenance was refused: %s", request)
+            return
+        try:
+            compact_agent(self._settings.agent(request.agent), self.queue)
+        except (RecalliteError, OSError) as error:
+            logger.error("agent %s: %s", request.agent, error)
+
+
+class _Progress:
+    """Passes progress on at most once a second, in words that hold no path and no text."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._last = time.monotonic()
+
+    def update(self, progress: SyncProgress) -> None:
+        now = time.monotonic()
+        if now - self._last >= _REPORT_SECONDS:
+            self._last = now
+            self._report(
+                f"{progress.files_done} files done, {progress.files_waiting} waiting; "
+                f"{progress.vectors_done} vectors done, {progress.vectors_waiting} waiting"
+            )
+
+
+def _summary(result: SyncResult) -> str:
+    left = f"{result.vectors_waiting} vectors waiting" if result.vectors_waiting else "nothing left"
+    return (
+        f"{result.files_written} files, {result.chunks_added} chunks, {result.texts_embedded} texts embedded, "
+        f"{result.vectors_cached} from the cache, {left}, {result.milliseconds} ms"
+    )

@@ -1,0 +1,27 @@
+"""The tasks: names, and a line each. What they do is in `jobs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery
+
+from recallite.work.messages import COMPACT_TASK, MAINTENANCE, SYNC_TASKS
+from recallite_worker.jobs import Jobs
+
+
+def register(app: Celery, jobs: Jobs) -> None:
+    """Make the tasks known to an application. Messages hold ids only."""
+
+    def live(task: Any, **payload: object) -> None:
+        jobs.sync("live", payload, report=lambda text: task.send_event("task-progress", result=text))
+
+    def backfill(task: Any, **payload: object) -> None:
+        jobs.sync("backfill", payload, report=lambda text: task.send_event("task-progress", result=text))
+
+    def compact(task: Any, **payload: object) -> None:
+        jobs.compact(payload)
+
+    app.task(live, name=SYNC_TASKS["live"], bind=True)
+    app.task(backfill, name=SYNC_TASKS["backfill"], bind=True)
+    app.task(compact, name=COMPACT_TASK, bind=True, queue=MAINTENANCE)
