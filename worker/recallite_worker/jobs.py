@@ -44,12 +44,15 @@ class Jobs:
         assert isinstance(queue, RedisQueue)
         return queue
 
-    def sync(self, lane: Lane, payload: dict[str, object], *, report: Report = lambda text: None) -> None:
-        """One slice. An agent that another worker has is left to it: it sends the hint for what is left."""
+    def sync(self, lane: Lane, payload: dict[str, object], *, report: Report = lambda text: None) -> str:
+        """One slice; what it did, in words for Flower that hold no path and no text.
+
+        An agent that another worker has is left to it: it sends the hint for what is left.
+        """
         request = parse(payload)
         if isinstance(request, str):
             logger.error("a message of %s was refused: %s", lane, request)
-            return
+            return "refused"
         queue = self.queue
         queue.started(request.agent, lane)
         try:
@@ -59,16 +62,16 @@ class Jobs:
             )
         except (LeaseHeldError, FencedError) as error:
             logger.info("%s", error)
-            return
+            return "left to another worker"
         except UnknownAgentError:
             logger.error("a message names an agent that is not configured here")
-            return
+            return "unknown agent"
         except (RecalliteError, OSError) as error:
             # Left for the sweep: a fault that lasts must not spin.
             logger.error("agent %s: %s", request.agent, error)
-            return
-        report(_summary(result))
+            return f"failed: {type(error).__name__}"
         self._send_rest(request.agent, result)
+        return _summary(result)
 
     def _send_rest(self, agent: str, result: SyncResult) -> None:
         """To the end of the queue, so that agents take turns."""

@@ -13,11 +13,11 @@ from recallite_worker.jobs import Jobs
 def register(app: Celery, jobs: Jobs) -> None:
     """Make the tasks known to an application. Messages hold ids only."""
 
-    def live(task: Any, **payload: object) -> None:
-        jobs.sync("live", payload, report=lambda text: task.send_event("task-progress", result=text))
+    def live(task: Any, **payload: object) -> str:
+        return jobs.sync("live", payload, report=lambda text: task.send_event("task-progress", result=text))
 
-    def backfill(task: Any, **payload: object) -> None:
-        jobs.sync("backfill", payload, report=lambda text: task.send_event("task-progress", result=text))
+    def backfill(task: Any, **payload: object) -> str:
+        return jobs.sync("backfill", payload, report=lambda text: task.send_event("task-progress", result=text))
 
     def compact(task: Any, **payload: object) -> None:
         jobs.compact(payload)

@@ -67,7 +67,9 @@ def test_tasks_delivered_three_times_on_four_workers_give_the_rows_of_one_run(ma
     cluster = make_cluster(provider=provider, agents=("a", "b"))
     for agent in ("a", "b"):
         for number in range(60):
-            cluster.note(f"memory/{number}.md", f"note {number} of {agent}\n\n" + f"Text {number} of {agent}. " * 120, agent)
+            cluster.note(
+                f"memory/{number}.md", f"note {number} of {agent}\n\n" + f"Text {number} of {agent}. " * 120, agent
+            )
     for number in range(4):
         cluster.worker(f"w{number}", "--lane", "all", "--pool", "threads", "--concurrency", "2")
     cluster.wait_ready()
