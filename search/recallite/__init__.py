@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         UnknownAgentError,
     )
     from recallite.types import Excerpt, Failure, Hit, IndexStatus, ScoreParts, SearchReply, Source
+    from recallite.work.requests import request_sync
 
 __all__ = [
     "AgentSettings",
@@ -67,6 +68,7 @@ __all__ = [
     "Source",
     "UnknownAgentError",
     "load_settings",
+    "request_sync",
 ]
 
 __version__ = "0.1.0"
@@ -76,6 +78,7 @@ _HOMES = {
     "AgentSettings": "recallite.config",
     "Settings": "recallite.config",
     "load_settings": "recallite.config",
+    "request_sync": "recallite.work.requests",
     **dict.fromkeys(
         ("Excerpt", "Failure", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "Source"), "recallite.types"
     ),

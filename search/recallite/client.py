@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_provider
@@ -16,6 +17,9 @@ from recallite.search.fusion import Weights
 from recallite.search.questions import QuestionEmbedder
 from recallite.search.searcher import MAX_CANDIDATES, Searcher, SearchSettings
 from recallite.types import Excerpt, IndexStatus, SearchReply, Source
+
+if TYPE_CHECKING:
+    from recallite.work import WorkQueue
 
 
 class MemorySearch:
@@ -37,6 +41,7 @@ class MemorySearch:
         """`agent` None is the default agent; `config` None finds openclaw.json as the command line does."""
         self.settings = settings if settings is not None else load_settings(config).agent(agent)
         self._extension = extension_of(self.settings)
+        self._sessions: set[str] = set()
         self._choice = choose_provider(self.settings)
         self._connections = SearchConnections(self.settings.index_path, self._extension)
         self._questions = QuestionEmbedder(self._choice)
@@ -55,15 +60,18 @@ class MemorySearch:
         sources: Sequence[Source] | None = None,
         folder: str | None = None,
         explain: bool = False,
+        session: str | None = None,
     ) -> SearchReply:
         """The chunks that answer `query`, best first.
 
         At most `max_results` (1 to 200, by default `query.maxResults`) with a score of at least `min_score`
         (0..1, by default `query.minScore`); a chunk with every term of the query is never held back.
         `sources` and `folder` (an index path, or the folder of some) narrow the search exactly.
+        `session` names the conversation that asks: its first search is a session start.
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
         self._check_enabled()
+        self._ask_for_updates(session)
         defaults = self._searcher.settings
         wanted = defaults.max_results if max_results is None else max_results
         if wanted < 1:
@@ -75,6 +83,17 @@ class MemorySearch:
         return self._searcher.search(
             query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
         )
+
+    def _ask_for_updates(self, session: str | None) -> None:
+        """As `sync.onSearch` and `sync.onSessionStart` say. Costs a comparison; the rest is done elsewhere."""
+        sync = self.settings.search.sync
+        starts = session is not None and session not in self._sessions
+        if session is not None:
+            self._sessions.add(session)
+        if sync.on_search or (starts and sync.on_session_start):
+            from recallite.work.requests import request_sync
+
+            request_sync(self.settings, "session-start" if starts and sync.on_session_start else "search")
 
     def get(self, path: str, *, from_line: int | None = None, lines: int | None = None) -> Excerpt:
         """Lines of a note by its path as search gives it; empty text for a file that is not there.
@@ -89,10 +108,17 @@ class MemorySearch:
     def status(self) -> IndexStatus:
         """How the index stands against the files, from the data. Works without an index."""
         from recallite.status import agent_status  # a search needs neither this nor the queue
+        from recallite.work.connect import broker_url, redis_url
         from recallite.work.sqlite import SqliteQueue, queue_path
 
         path = queue_path(self.settings.state_dir)
-        queue = SqliteQueue(path, read_only=True) if path.exists() else None
+        queue: WorkQueue | None = None
+        if (url := broker_url()) is not None:
+            from recallite.work.redis import RedisQueue
+
+            queue = RedisQueue(redis_url(url))
+        elif path.exists():
+            queue = SqliteQueue(path, read_only=True)
         try:
             return agent_status(self.settings, self._choice, self._extension, queue)
         finally:

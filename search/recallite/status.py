@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from recallite.config import AgentSettings
 from recallite.embeddings.choice import ProviderChoice
-from recallite.errors import IndexMissingError, IndexUnusableError
+from recallite.errors import IndexMissingError, IndexUnusableError, QueueUnreachableError
 from recallite.index.cachefile import cache_entries
 from recallite.index.connection import IndexReader
 from recallite.index.counts import IndexCounts, count
 from recallite.index.extension import VectorExtension
 from recallite.types import Failure, Health, IndexStatus, SourceCount, VectorState
 from recallite.work import WorkQueue
+from recallite.work.producer_state import producer_state
 from recallite.workspace import Scan, scan_memory
 from recallite.workspace.files import is_below
 
@@ -87,9 +89,33 @@ def _status(
         cache_entries=cache_entries(settings.cache_path),
         cache_max_entries=settings.search.cache.max_entries if settings.search.cache.enabled else 0,
         last_success=counts.last_success if counts is not None else None,
-        queue_length=queue.length(settings.agent) if queue is not None else 0,
-        writer=queue.holder(settings.agent) if queue is not None else None,
+        **_pipeline(settings, queue),
     )
+
+
+def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> dict[str, Any]:
+    """What waits, who writes, who watches, who works. A queue that does not answer is told as trouble."""
+    state = producer_state(settings.state_dir)
+    found: dict[str, Any] = {
+        "queue_live": 0,
+        "queue_backfill": 0,
+        "writer": None,
+        "watcher": state.summary if state is not None else None,
+        "last_scan": state.last_scan.get(settings.agent) if state is not None else None,
+        "workers": (),
+    }
+    if queue is None:
+        return found
+    try:
+        found["queue_live"] = queue.length(settings.agent, lane="live")
+        found["queue_backfill"] = queue.length(settings.agent, lane="backfill")
+        found["writer"] = queue.holder(settings.agent)
+        heartbeats = getattr(queue, "heartbeats", None)
+        if heartbeats is not None:
+            found["workers"] = tuple(f"{name} ({said.get('lanes', '')})" for name, said in heartbeats())
+    except QueueUnreachableError as error:
+        found["watcher"] = f"{found['watcher'] or 'unknown'}; {error}"
+    return found
 
 
 def _vector_state(settings: AgentSettings, counts: IndexCounts | None, choice: ProviderChoice) -> VectorState:

@@ -140,7 +140,15 @@ class IndexStatus:
     cache_max_entries: int
     last_success: float | None
     """Seconds since the epoch."""
-    queue_length: int
+    queue_live: int
+    """Changed files that wait to be indexed, as far as the queue knows."""
+    queue_backfill: int
     writer: str | None
     """Who holds the agent's lease now."""
+    watcher: str | None
+    """What watches for changes, and how; None when nothing does."""
+    last_scan: float | None
+    """When all files were last compared with the index on the watcher's word; seconds since the epoch."""
+    workers: tuple[str, ...]
+    """Living Celery workers; empty in the embedded mode."""
     notes: tuple[str, ...] = field(default=())

@@ -60,8 +60,12 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Keywords:   {status.fts}"
     cap = f" of at most {status.cache_max_entries}" if status.cache_max_entries else ", switched off"
     yield f"  Cache:      {status.cache_entries} vectors{cap}"
-    if status.queue_length or status.writer:
-        yield f"  Queue:      {status.queue_length} marks{f', written by {status.writer}' if status.writer else ''}"
+    writer = f", written by {status.writer}" if status.writer else ""
+    yield f"  Queue:      {status.queue_live} fresh, {status.queue_backfill} in backfill{writer}"
+    scanned = f", last scan {_when(status.last_scan)}" if status.last_scan is not None else ""
+    yield f"  Watcher:    {status.watcher or 'none (run `recallite up`, or `recallite index` after changes)'}{scanned}"
+    if status.workers:
+        yield f"  Workers:    {', '.join(status.workers)}"
     yield f"  Last run:   {_when(status.last_success)}"
     for problem in status.problems:
         yield f"  ! {problem}"

@@ -40,7 +40,7 @@ def open_queue(settings: Settings, url: str | None) -> WorkQueue:
         return SqliteQueue(queue_path(settings.state_dir))
     from recallite.work.redis import RedisQueue
 
-    return RedisQueue(_redis_url(url))
+    return RedisQueue(redis_url(url))
 
 
 def open_dispatch(settings: Settings, url: str) -> Dispatch:
@@ -54,8 +54,8 @@ def open_dispatch(settings: Settings, url: str) -> Dispatch:
     return Dispatch(open_queue(settings, url), CeleryPublisher(url), agents=settings.agent_ids)
 
 
-def _redis_url(url: str) -> str:
-    """kombu and redis-py write the address of a socket in two ways."""
+def redis_url(url: str) -> str:
+    """The broker's address for redis-py: they write the address of a socket in two ways."""
     if url.startswith("redis+socket://"):
         path, _, options = url.removeprefix("redis+socket://").partition("?")
         database = dict(pair.partition("=")[::2] for pair in options.split("&") if pair).get("virtual_host", "0")

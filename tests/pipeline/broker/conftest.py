@@ -115,6 +115,12 @@ class RedisContainer(ProcessContainer):
             self.server.kill()
         self.server.start()
 
+    def server_client(self) -> Any:
+        """A redis-py client of the server."""
+        import redis
+
+        return redis.Redis.from_url(self.server.client_url)
+
     def teardown(self) -> None:
         """The fixture of the server ends it."""
 

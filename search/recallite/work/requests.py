@@ -1,0 +1,75 @@
+"""Asking for an agent to be indexed soon, at no cost for who asks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Literal
+
+from recallite.config import AgentSettings
+from recallite.errors import RecalliteError
+from recallite.work.connect import broker_url
+from recallite.work.producer_state import producer_state
+from recallite.work.queue import SCAN
+from recallite.work.sqlite import SqliteQueue, queue_path
+
+logger = logging.getLogger(__name__)
+
+Reason = Literal["session-start", "search", "interval", "request"]
+
+QUIET_SECONDS = 5.0
+"""An agent is asked for at most this often; asking more often changes nothing."""
+
+_lock = threading.Lock()
+_asked: dict[tuple[str, str], float] = {}
+
+
+def request_sync(settings: AgentSettings, reason: Reason = "request") -> None:
+    """Let the agent's files be compared with its index soon. Returns at once, never raises, never waits.
+
+    With a broker (RECALLITE_BROKER_URL) the workers are told, else the `recallite up` of this state directory; when
+    neither is there nothing happens. The work is done elsewhere: this only leaves a mark, in a thread of its own.
+    """
+    key = (str(settings.state_dir), settings.agent)
+    now = time.monotonic()
+    with _lock:
+        if now - _asked.get(key, -QUIET_SECONDS) < QUIET_SECONDS:
+            return
+        _asked[key] = now
+    threading.Thread(target=_send, args=(settings, reason), name="recallite-request", daemon=True).start()
+
+
+def _send(settings: AgentSettings, reason: Reason) -> None:
+    try:
+        url = broker_url()
+        if url is not None:
+            _send_to_broker(settings, url)
+        else:
+            _leave_mark(settings)
+    except (RecalliteError, OSError) as error:
+        logger.info("agent %s: the request to index (%s) was not passed on: %s", settings.agent, reason, error)
+
+
+def _send_to_broker(settings: AgentSettings, url: str) -> None:
+    from recallite.work.celery import CeleryPublisher
+    from recallite.work.connect import redis_url
+    from recallite.work.dispatch import Dispatch
+    from recallite.work.redis import RedisQueue
+
+    dispatch = Dispatch(RedisQueue(redis_url(url)), CeleryPublisher(url))
+    try:
+        dispatch.dirty(settings.agent, [SCAN])
+    finally:
+        dispatch.close()
+
+
+def _leave_mark(settings: AgentSettings) -> None:
+    state = producer_state(settings.state_dir)
+    if state is None or not state.alive:
+        return
+    queue = SqliteQueue(queue_path(settings.state_dir))
+    try:
+        queue.mark(settings.agent, [SCAN])
+    finally:
+        queue.close()
