@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint types check bench clean
+.PHONY: setup demo test lint types check bench flower clean
 
 setup: $(STAMP)
 
@@ -12,7 +12,7 @@ $(STAMP): pyproject.toml constraints.txt $(wildcard */pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("recallite needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable 'search[builtin,openai]' --editable worker --editable producer
+		--editable 'search[builtin,openai,redis]' --editable 'worker[redis,flower]' --editable producer
 	@touch $(STAMP)
 
 $(VENV)/.installed-dev: $(STAMP) requirements-dev.txt
@@ -37,6 +37,9 @@ check: lint types test
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+flower: $(STAMP)
+	$(BIN)/recallite flower
 
 clean:
 	rm -rf $(VENV) .demo

@@ -40,6 +40,8 @@ class RedisServer:
         self.directory = Path(tempfile.mkdtemp(prefix="recallite-redis-"))
         self.socket = self.directory / "redis.sock"
         self._process: subprocess.Popen[bytes] | None = None
+        self.more_arguments: list[str] = []
+        """Given to the server after the usual ones, and deciding over them."""
 
     @property
     def url(self) -> str:
@@ -57,9 +59,8 @@ class RedisServer:
             *("--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction"),
         ]
         with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [str(server_binary()), *arguments], stdout=output, stderr=output, preexec_fn=_die_with_parent
-            )
+            command = [str(server_binary()), *arguments, *self.more_arguments]
+            self._process = subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=_die_with_parent)
         deadline = time.monotonic() + _START_SECONDS
         while not self._answers():
             if time.monotonic() > deadline or self._process.poll() is not None:
