@@ -28,12 +28,12 @@ QUIET_TIMES = ProducerTimes(
 """No timer marks anything within a test, so that each mark comes from an event or a repair."""
 
 
-def until(condition: Callable[[], object], *, seconds: float = 10.0, what: str = "") -> None:
-    """Wait until the condition holds; fail at the deadline."""
+def until(condition: Callable[[], object], *, seconds: float = 10.0, what: str = "", seen: object = None) -> None:
+    """Wait until the condition holds; fail at the deadline, and show what was `seen` instead."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what or condition}")
+            raise AssertionError(f"not within {seconds} s: {what or condition}; seen: {seen}")
         time.sleep(0.01)
 
 
@@ -87,7 +87,6 @@ class Rig:
     memory_search: dict[str, Any] = field(default_factory=dict)
     sync: dict[str, Any] = field(default_factory=dict)
     sender: Recorder = field(default_factory=Recorder)
-    until: Callable[..., None] = staticmethod(until)
     _services: list[ProducerService] = field(default_factory=list)
 
     def workspace(self, agent: str = "main") -> Path:
@@ -131,13 +130,18 @@ class Rig:
             self.sender.clear()
         return service
 
+    @staticmethod
+    def until(condition: Callable[[], object], *, seconds: float = 10.0, what: str = "") -> None:
+        """Wait until the condition holds; fail at the deadline."""
+        until(condition, seconds=seconds, what=what)
+
     def expect(self, *paths: str, agent: str = "main") -> None:
         """Wait until all the paths are marked."""
         missing = lambda: set(paths) - set(self.sender.paths(agent))  # noqa: E731
-        until(lambda: not missing(), what=f"{paths} to be marked; there are {self.sender.sent}")
+        until(lambda: not missing(), what=f"{paths} to be marked", seen=self.sender.sent)
 
     def expect_scan(self, agent: str = "main") -> None:
-        until(lambda: self.sender.scans(agent), what=f"a scan of {agent}; there are {self.sender.sent}")
+        until(lambda: self.sender.scans(agent), what=f"a scan of {agent}", seen=self.sender.sent)
 
     def expect_nothing_else(self, *paths: str) -> None:
         """After one more edit, which comes last, nothing but the paths and that edit is marked."""

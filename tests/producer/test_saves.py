@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -157,18 +158,23 @@ def test_a_folder_that_leaves_and_returns_is_watched(rig: Rig) -> None:
 
 
 def test_a_name_used_again_after_its_folder_was_moved_out(rig: Rig) -> None:
-    """watchdog 7.1 alone loses the thread that reads all events here."""
-    rig.start()
-    for number in range(3):
+    """watchdog 7.1 alone loses the thread that reads the events of all folders, and looks alive."""
+    service = rig.start()
+    for name in ("first", "second"):
         (rig.memory / "d").mkdir()
-        (rig.memory / "d").rename(rig.root / f"out{number}")
-    (rig.memory / "d").mkdir()
+        (rig.memory / "d" / f"{name}.md").write_text("text")
+        rig.expect(f"memory/d/{name}.md")  # so it is watched
+        if name == "first":
+            (rig.memory / "d").rename(rig.root / "outside")
+    rig.sender.clear()
     shutil.rmtree(rig.memory / "d")
-    for number in range(3):
-        shutil.rmtree(rig.root / f"out{number}")
+    rig.expect("memory/d/second.md")
+    shutil.rmtree(rig.root / "outside")
 
+    rig.sender.clear()
     (rig.memory / "a.md").write_text("text")
     rig.expect("memory/a.md")
+    assert service.health().restarts == 0
 
 
 def test_a_renamed_folder_is_scanned_and_watched(rig: Rig) -> None:
@@ -249,7 +255,7 @@ def test_steady_edits_use_no_more_descriptors(rig: Rig) -> None:
     rig.start()
     (rig.memory / "a.md").write_text("first")
     rig.expect("memory/a.md")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for number in range(500):
         (rig.memory / f"{number % 10}.md").write_text(str(number))
         draft = rig.memory / "draft"
@@ -257,4 +263,4 @@ def test_steady_edits_use_no_more_descriptors(rig: Rig) -> None:
         draft.replace(rig.memory / "a.md")
     rig.expect(*[f"memory/{number}.md" for number in range(10)])
 
-    assert abs(len(os.listdir("/proc/self/fd")) - before) <= 5
+    assert abs(len(list(Path("/proc/self/fd").iterdir())) - before) <= 5
