@@ -79,6 +79,8 @@ class Jobs:
             waiting = lane == "backfill" and result.vectors_waiting > 0 and result.provider_reason is None
             if waiting or self.queue.length(agent, lane=lane) > 0:
                 self._dispatch.send(agent, lane)
+        if result.retry_after_seconds is not None:
+            self._dispatch.send(agent, "backfill", after_seconds=result.retry_after_seconds)
 
     def compact(self, payload: dict[str, object]) -> None:
         """Give back the space of deleted vectors."""

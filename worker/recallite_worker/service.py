@@ -29,6 +29,8 @@ class EmbeddedService:
         self._busy: set[str] = set()
         self._rest: dict[str, float] = {}
         """Until when an agent that failed, or that another process works on, is left alone."""
+        self._later: dict[str, float] = {}
+        """Agents to serve at a time of their own, also without marks: vectors that a provider owes."""
         self._stopped = threading.Event()
         lanes: tuple[Lane | None, ...] = ("live", None)
         # One thread serves live marks only, so that an edit never waits behind a backfill; one serves all.
@@ -41,9 +43,10 @@ class EmbeddedService:
         for thread in self._threads:
             thread.start()
 
-    def publish(self, agent: str, lane: Lane) -> None:
+    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
         """There is work: look now."""
         with self._wake:
+            self._later[agent] = time.monotonic() + after_seconds
             self._wake.notify_all()
 
     def waiting(self, lane: Lane) -> int:
@@ -87,11 +90,14 @@ class EmbeddedService:
         backlog = self._queue.backlog()
         now = time.monotonic()
         with self._wake:
-            for entry in backlog:
-                wanted = lane is None or entry.count(lane) > 0
-                if wanted and entry.agent not in self._busy and self._rest.get(entry.agent, 0.0) <= now:
-                    self._busy.add(entry.agent)
-                    return entry.agent
+            due = [] if lane == "live" else [agent for agent, at in self._later.items() if at <= now]
+            wanted = [entry.agent for entry in backlog if lane is None or entry.count(lane) > 0]
+            for agent in (*wanted, *due):
+                if agent not in self._busy and self._rest.get(agent, 0.0) <= now:
+                    self._busy.add(agent)
+                    if lane is None:
+                        self._later.pop(agent, None)
+                    return agent
         return None
 
     def _work(self, agent: str, lane: Lane | None) -> None:
@@ -105,5 +111,8 @@ class EmbeddedService:
             logger.error("agent %s: %s", agent, error)
             self._rest[agent] = time.monotonic() + _BACK_OFF_SECONDS
         else:
-            if result.vectors_waiting and not result.more and result.provider_reason is not None:
+            if result.retry_after_seconds is not None:
                 logger.warning("agent %s: %s", agent, result.provider_reason)
+                self.publish(agent, "backfill", after_seconds=result.retry_after_seconds)
+            elif result.vectors_waiting and result.provider_reason is None:
+                self.publish(agent, "backfill")

@@ -28,6 +28,7 @@ from recallite_worker.compaction import compact_when_wasteful
 from recallite_worker.embedding import EmbeddingRun
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
+from recallite_worker.pacing import pace
 from recallite_worker.reading import ReadFile, read_note
 from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoch, set_meta
 from recallite_worker.vectors import VectorWriter
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 SLICE_SECONDS = 5.0
 """How long one agent is worked on before it goes to the queue's end."""
 _MARKS_PER_ROUND = 256
+RETRY_SECONDS = 30.0
 BULK = 200
 """A scan that finds more changed files than this is a backfill, which fresh edits overtake."""
 
@@ -71,6 +73,8 @@ class SyncResult:
     vectors_waiting: int = 0
     provider_reason: str | None = None
     """Why there is no provider, or why it failed."""
+    retry_after_seconds: float | None = None
+    """When to come back for vectors that the provider did not give now."""
     failures: list[Failure] = field(default_factory=list)
     milliseconds: int = 0
 
@@ -171,6 +175,8 @@ class _Slice:
         chunking = self.settings.search.chunking
         self.generations.prepare(ChunkSettings(chunking.tokens, chunking.overlap), rebuild=rebuild)
         embedder, self.result.provider_reason = self.embedders(self.settings)
+        if embedder is not None:
+            embedder = pace(embedder, self.settings, self.queue)
         try:
             space = embedder.space if embedder is not None else None
             spaces = self.generations.prepare_spaces(space)
@@ -182,6 +188,8 @@ class _Slice:
             if embedder is not None and self._text_is_done():
                 self._sync_vectors(embedder, spaces)
             self._finish(spaces)
+            if embedder is not None and self.result.provider_reason is not None and self.result.vectors_waiting:
+                self.result.retry_after_seconds = RETRY_SECONDS
         finally:
             if embedder is not None:
                 embedder.close()

@@ -25,7 +25,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
     "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
     "memorySearch.remote.batch.*": "embedding through batch jobs",
-    "memorySearch.remote.dailyTokenLimit": "a daily limit of tokens",
     "memorySearch.provider=gemini": "the provider gemini",
     "memorySearch.provider=voyage": "the provider voyage",
     "memorySearch.provider=mistral": "the provider mistral",

@@ -59,7 +59,7 @@ class CeleryPublisher:
     def _app(self) -> Celery:
         return configure(Celery("recallite", broker=self._broker_url, set_as_current=False))
 
-    def publish(self, agent: str, lane: Lane) -> None:
+    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
         """Raises QueueUnreachableError when the broker does not take the message within some seconds."""
         try:
             self._app.send_task(
@@ -67,6 +67,7 @@ class CeleryPublisher:
                 kwargs={"agent": agent},
                 queue=lane,
                 ignore_result=True,
+                countdown=min(after_seconds, 60.0) or None,
                 retry=True,
                 retry_policy={"max_retries": 3, "interval_start": 0.2, "interval_step": 0.5, "interval_max": 2.0},
             )

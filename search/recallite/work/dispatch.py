@@ -14,7 +14,9 @@ logger = logging.getLogger(__name__)
 class Publisher(Protocol):
     """Carries the hint that an agent has work: a broker message, or a knock at the embedded service."""
 
-    def publish(self, agent: str, lane: Lane) -> None: ...
+    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+        """`after_seconds` is at most a minute: brokers deliver what waits longer several times."""
+        ...
 
     def waiting(self, lane: Lane) -> int:
         """Messages that no worker has taken yet."""
@@ -35,10 +37,10 @@ class Dispatch:
         self.queue.mark(agent, paths, lane=lane)
         self.send(agent, lane)
 
-    def send(self, agent: str, lane: Lane) -> None:
-        """Send the hint unless one is on its way already."""
+    def send(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+        """Send the hint unless one is on its way already. It may be told to arrive later, by at most a minute."""
         if self.queue.schedule(agent, lane):
-            self._publisher.publish(agent, lane)
+            self._publisher.publish(agent, lane, after_seconds=after_seconds)
 
     def sweep(self) -> None:
         """Send hints for all that is left: what repairs every lost message, worker and queue."""

@@ -50,6 +50,14 @@ class Backlog:
         return self.live if lane == "live" else self.backfill
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A provider is left alone by all workers until then (seconds since 1970)."""
+
+    until: float
+    reason: str
+
+
 class WorkQueue(Protocol):
     """Both implementations (SQLite and Redis) pass the same contract tests."""
 
@@ -105,6 +113,22 @@ class WorkQueue(Protocol):
 
     def is_new(self) -> bool:
         """Whether the queue has lost its memory since this was last asked (by anyone): all must be scanned."""
+        ...
+
+    def pause(self, key: str, seconds: float, reason: str) -> None:
+        """Let all workers leave a provider account alone. A longer pause that is in force stays."""
+        ...
+
+    def paused(self, key: str) -> Pause | None:
+        """The pause in force for a provider account."""
+        ...
+
+    def spend(self, key: str, day: str, tokens: int, *, limit: int) -> bool:
+        """Count tokens against a day's limit, for all workers together; False, and not counted, above it."""
+        ...
+
+    def spent(self, key: str, day: str) -> int:
+        """Tokens counted on a day."""
         ...
 
     def close(self) -> None: ...

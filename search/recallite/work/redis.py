@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from recallite.config.names import file_name
 from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
 from recallite.work.holder import Holder
-from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark
+from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark, Pause
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -28,6 +28,7 @@ SCHEDULED_SECONDS = 600
 """A message that was lost is forgotten after this time at the latest; the sweep notices it far sooner."""
 _LANE_STEP = 1 << 52
 _PATHS_PER_CALL = 500
+_SPENDING_SECONDS = 3 * 24 * 3600
 
 
 class RedisQueue:
@@ -54,7 +55,7 @@ class RedisQueue:
     @cached_property
     def _scripts(self) -> dict[str, Script]:
         folder = files("recallite.work") / "lua"
-        names = ("mark", "done", "lease", "renew", "release")
+        names = ("mark", "done", "lease", "renew", "release", "pause", "spend")
         return {name: self.client.register_script((folder / f"{name}.lua").read_text("utf-8")) for name in names}
 
     def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
@@ -125,6 +126,19 @@ class RedisQueue:
 
     def is_new(self) -> bool:
         return bool(self._call(self.client.set, f"{PREFIX}known", int(time.time()), nx=True))
+
+    def pause(self, key: str, seconds: float, reason: str) -> None:
+        self._run("pause", [f"{PREFIX}pause:{key}"], [time.time() + seconds, reason, max(1, int(seconds * 1000))])
+
+    def paused(self, key: str) -> Pause | None:
+        said = self._call(self.client.hgetall, f"{PREFIX}pause:{key}")
+        return Pause(float(said["until"]), said["reason"]) if said else None
+
+    def spend(self, key: str, day: str, tokens: int, *, limit: int) -> bool:
+        return bool(self._run("spend", [f"{PREFIX}spent:{key}:{day}"], [tokens, limit, _SPENDING_SECONDS]))
+
+    def spent(self, key: str, day: str) -> int:
+        return int(self._call(self.client.get, f"{PREFIX}spent:{key}:{day}") or 0)
 
     def beat(self, worker: str, said: dict[str, str | int], *, seconds: int) -> None:
         """Let a worker say that it lives; forgotten after `seconds`."""

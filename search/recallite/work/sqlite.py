@@ -16,7 +16,7 @@ from recallite.errors import FencedError, LeaseHeldError
 from recallite.index.readonly import ReadOnlyDatabase, expect_writer
 from recallite.index.rows import Parameters, Row, fetch
 from recallite.work.holder import Holder
-from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark
+from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark, Pause
 
 LEASE_SECONDS = 30.0
 """A lease lives this long without renewal; the lease of a process that died on this host ends at once."""
@@ -33,6 +33,9 @@ CREATE TABLE IF NOT EXISTS dirty(
 CREATE INDEX IF NOT EXISTS dirty_in_order ON dirty(agent, lane, generation);
 CREATE TABLE IF NOT EXISTS counter(id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
 INSERT OR IGNORE INTO counter VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS pauses(key TEXT PRIMARY KEY, until REAL NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending(
+    key TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (key, day)) WITHOUT ROWID;
 """
 
 
@@ -144,6 +147,31 @@ class SqliteQueue:
         if not rows or not Holder.parse(rows[0][0]).may_be_alive():
             return None
         return str(rows[0][0])
+
+    def pause(self, key: str, seconds: float, reason: str) -> None:
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO pauses VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE "
+                "SET until = excluded.until, reason = excluded.reason WHERE excluded.until > until",
+                (key, time.time() + seconds, reason),
+            )
+
+    def paused(self, key: str) -> Pause | None:
+        rows = self._read("SELECT until, reason FROM pauses WHERE key = ? AND until > ?", (key, time.time()))
+        return Pause(float(rows[0][0]), str(rows[0][1])) if rows else None
+
+    def spend(self, key: str, day: str, tokens: int, *, limit: int) -> bool:
+        with self._transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO spending VALUES (?, ?, 0)", (key, day))
+            connection.execute(
+                "UPDATE spending SET tokens = tokens + ? WHERE key = ? AND day = ? AND tokens + ? <= ?",
+                (tokens, key, day, tokens, limit),
+            )
+            return connection.changes() > 0
+
+    def spent(self, key: str, day: str) -> int:
+        rows = self._read("SELECT tokens FROM spending WHERE key = ? AND day = ?", (key, day))
+        return int(rows[0][0]) if rows else 0
 
     def close(self) -> None:
         with self._lock:

@@ -18,7 +18,7 @@ class Recorder:
     def __init__(self) -> None:
         self.sent: list[tuple[str, Lane]] = []
 
-    def publish(self, agent: str, lane: Lane) -> None:
+    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
         self.sent.append((agent, lane))
 
     def waiting(self, lane: Lane) -> int:

@@ -222,3 +222,26 @@ def test_marks_survive_the_restart_of_redis() -> None:
 
         assert paths(queue, "a") == ["x"]
         queue.close()
+
+
+def test_a_pause_holds_for_everyone_and_ends(queue: WorkQueue) -> None:
+    import time
+
+    assert queue.paused("openai") is None
+    queue.pause("openai", 60, "quota")
+    queue.pause("openai", 5, "a shorter one does not end it")
+    found = queue.paused("openai")
+    queue.pause("other", 0.05, "short")
+    time.sleep(0.1)
+
+    assert found is not None and found.reason == "quota"
+    assert 50 < found.until - time.time() <= 60
+    assert queue.paused("other") is None
+
+
+def test_spending_stops_at_the_limit_for_all_together(queue: WorkQueue) -> None:
+    assert [queue.spend("k", "2026-02-10", 40, limit=100) for _ in range(4)] == [True, True, False, False]
+    assert queue.spend("k", "2026-02-10", 20, limit=100)
+    assert queue.spent("k", "2026-02-10") == 100
+    assert queue.spend("k", "2026-02-11", 40, limit=100)
+    assert queue.spent("k", "2026-02-09") == 0

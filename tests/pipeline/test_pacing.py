@@ -1,0 +1,93 @@
+"""429, an empty account and the day's limit hold for all workers; nothing is lost, and all of it is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from recallite.errors import QuotaExceededError, RateLimitedError
+from recallite.testing.behaviours import Status
+from recallite.testing.embedder import DeterministicEmbedder
+from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
+from recallite.work.sqlite import SqliteQueue, queue_path
+from recallite_worker.pacing import PacedEmbedder, account_key
+from recallite_worker.sync import open_embedder
+
+
+@pytest.fixture
+def remote(lab, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", PLANTED_KEY)
+    with ProviderServer() as server:
+        lab.server = server
+        lab.memory_search = {"provider": "openai", "model": "loopback", "remote": {"baseUrl": server.url}}
+        yield lab
+
+
+def test_the_daily_limit_stops_at_the_cap_says_so_and_goes_on_next_day(remote, monkeypatch) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 100, "maxItemsPerRequest": 1}
+    for number in range(20):
+        remote.note(f"memory/{number}.md", f"note {number:02d} has forty characters, no more")
+    today = ["2026-02-10"]
+    monkeypatch.setattr("recallite_worker.pacing.today", lambda: today[0])
+
+    first = remote.index(embedders=open_embedder)
+    second = remote.index(embedders=open_embedder)
+    today[0] = "2026-02-11"
+    third = remote.index(embedders=open_embedder)
+
+    assert "remote.dailyTokenLimit (100)" in str(first.provider_reason)
+    assert (first.texts_embedded, second.texts_embedded, third.texts_embedded) == (10, 0, 10)
+    assert remote.server.texts == 20
+    assert len(remote.search("note", max_results=50).hits) == 20, "keyword search has all of it"
+    assert remote.memory().status().health == "ok"
+
+
+def test_a_used_up_account_is_left_alone_by_all(remote) -> None:
+    remote.note("memory/a.md", "one")
+    remote.server.next(Status(429, code="insufficient_quota"))
+
+    first = remote.index(embedders=open_embedder)
+    second = remote.index(embedders=open_embedder)
+
+    assert remote.server.requests == 1, "the second run does not even ask"
+    assert "quota" in str(first.provider_reason)
+    assert "is left alone until" in str(second.provider_reason)
+
+
+def test_retry_after_holds_for_every_worker(tmp_path) -> None:
+    queue = SqliteQueue(tmp_path / "q.sqlite")
+    slept: list[float] = []
+
+    class Limited(DeterministicEmbedder):
+        def embed(self, texts, *, kind):
+            if not slept and not self.embedded:
+                self.embedded.append("refused")
+                raise RateLimitedError("slow down", retry_after_seconds=2.5)
+            return super().embed(texts, kind=kind)
+
+    one = PacedEmbedder(Limited(), queue, "k", sleep=slept.append)
+    other = PacedEmbedder(DeterministicEmbedder(), queue, "k", sleep=slept.append)
+
+    with pytest.raises(RateLimitedError):
+        one.embed(["x"], kind="document")
+    other.embed(["y"], kind="document")
+
+    assert len(slept) == 1 and 2.0 < slept[0] <= 2.5
+    queue.pause("k", 60, "longer")
+    with pytest.raises(QuotaExceededError, match="longer"):
+        other.embed(["z"], kind="document")
+    queue.close()
+
+
+def test_an_account_is_named_without_its_key(remote) -> None:
+    from recallite.embeddings.choice import choose_provider
+
+    options = choose_provider(remote.settings).options
+    assert options is not None
+    key = account_key(options)
+
+    assert PLANTED_KEY not in key and key.startswith("openai-")
+    remote.server.next(Status(429, code="insufficient_quota"))
+    remote.note("memory/a.md", "one")
+    remote.index(embedders=open_embedder)
+    for file in queue_path(remote.settings.state_dir).parent.iterdir():
+        assert PLANTED_KEY.encode() not in file.read_bytes()

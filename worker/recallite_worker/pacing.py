@@ -1,0 +1,116 @@
+"""One provider account, many workers: pauses and a day's budget that hold for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from recallite.config import AgentSettings
+from recallite.embeddings.choice import choose_provider
+from recallite.embeddings.options import ProviderOptions
+from recallite.embeddings.protocol import Embedder, Kind, Limits, RawVector, Space
+from recallite.errors import QuotaExceededError, RateLimitedError
+from recallite.work import WorkQueue
+from recallite_worker.chunking import UNITS_PER_TOKEN, estimated_units
+
+logger = logging.getLogger(__name__)
+
+LONGEST_WAIT_SECONDS = 3.0
+"""A pause up to this long is sat out; a longer one ends the slice, so that other agents are served."""
+DEFAULT_PAUSE_SECONDS = 20.0
+"""After a 429 that does not say how long."""
+QUOTA_PAUSE_SECONDS = 3600.0
+
+
+def account_key(options: ProviderOptions) -> str:
+    """Names a provider account without telling its key: workers with the same key share pauses and budgets."""
+    secret = f"{options.api_key or ''}|{options.base_url or ''}"
+    return f"{options.provider}-{hashlib.sha256(secret.encode()).hexdigest()[:12]}"
+
+
+UNPACED = ("builtin", "local", "test")
+"""Providers that run in this process: nobody asks them to slow down."""
+
+
+def pace(embedder: Embedder, settings: AgentSettings, queue: WorkQueue) -> Embedder:
+    """The embedder as all workers together may use it."""
+    options = choose_provider(settings).options
+    if options is None or options.provider != embedder.provider or embedder.provider in UNPACED:
+        return embedder
+    limit = settings.search.remote.daily_token_limit
+    return PacedEmbedder(embedder, queue, account_key(options), daily_limit=limit)
+
+
+class PacedEmbedder:
+    """An Embedder that obeys what any worker was told: 429, an empty account, the day's limit."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        queue: WorkQueue,
+        key: str,
+        *,
+        daily_limit: int | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._embedder = embedder
+        self._queue = queue
+        self._key = key
+        self._daily_limit = daily_limit
+        self._sleep = sleep
+
+    @property
+    def provider(self) -> str:
+        return self._embedder.provider
+
+    @property
+    def space(self) -> Space:
+        return self._embedder.space
+
+    @property
+    def limits(self) -> Limits:
+        return self._embedder.limits
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> list[RawVector]:
+        """As the embedder's. Raises RateLimitedError or QuotaExceededError without asking while a pause holds."""
+        self._wait()
+        self._spend(texts)
+        try:
+            return self._embedder.embed(texts, kind=kind)
+        except RateLimitedError as error:
+            seconds = error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
+            self._queue.pause(self._key, seconds, "the provider asks to slow down (429)")
+            raise
+        except QuotaExceededError:
+            self._queue.pause(self._key, QUOTA_PAUSE_SECONDS, "the account's quota is used up")
+            raise
+
+    def _wait(self) -> None:
+        pause = self._queue.paused(self._key)
+        if pause is None:
+            return
+        left = pause.until - time.time()
+        if left > LONGEST_WAIT_SECONDS:
+            until = time.strftime("%H:%M:%S", time.localtime(pause.until))
+            raise QuotaExceededError(f"{self.provider} is left alone until {until}: {pause.reason}")
+        if left > 0:
+            self._sleep(left)
+
+    def _spend(self, texts: Sequence[str]) -> None:
+        if self._daily_limit is None:
+            return
+        tokens = sum(-(-estimated_units(text) // UNITS_PER_TOKEN) for text in texts)
+        if not self._queue.spend(self._key, today(), tokens, limit=self._daily_limit):
+            raise QuotaExceededError(
+                f"remote.dailyTokenLimit ({self._daily_limit}) is reached; embedding goes on tomorrow (UTC)"
+            )
+
+    def close(self) -> None:
+        self._embedder.close()
+
+
+def today() -> str:
+    """The day that a budget is counted for, in UTC: all hosts agree on it."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
