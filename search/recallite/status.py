@@ -14,6 +14,7 @@ from recallite.index.counts import IndexCounts, count
 from recallite.index.extension import VectorExtension
 from recallite.types import Failure, Health, IndexStatus, SourceCount, VectorState
 from recallite.work import WorkQueue
+from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
 from recallite.workspace import Scan, scan_memory
 from recallite.workspace.files import is_below
@@ -165,9 +166,26 @@ def _problems(status: IndexStatus, settings: AgentSettings) -> list[str]:
         problems.append(f"provider {status.requested_provider}: {status.provider_reason}")
     if status.fts not in ("ready", "nothing indexed"):
         problems.append(f"keyword index: {status.fts}: run `recallite index --force`")
+    problems += _unserved(status)
     if status.rebuild is not None:
         problems.append(f"a rebuild is under way ({status.rebuild})")
     return problems
+
+
+def _unserved(status: IndexStatus) -> list[str]:
+    """Work that waits while nobody is there to do it."""
+    waiting = {"live": status.queue_live, "backfill": status.queue_backfill}
+    if not any(waiting.values()) or status.writer is not None:
+        return []
+    if broker_url() is None:
+        served = status.watcher is not None and not status.watcher.startswith(("stopped", "not running"))
+        return [] if served else ["changes wait and nothing serves them: run `recallite up` or `recallite index`"]
+    lanes = {lane for worker in status.workers for lane in worker.partition("(")[2].rstrip(")").split(",")}
+    return [
+        f"{count} changes wait in the {lane} lane and no living worker serves it: run `recallite worker --lane {lane}`"
+        for lane, count in waiting.items()
+        if count and lane not in lanes
+    ]
 
 
 def _health(status: IndexStatus, *, missing: bool, broken: bool) -> Health:
@@ -184,4 +202,5 @@ def _degraded(status: IndexStatus) -> bool:
     vectors = status.vectors
     lost = vectors.state != "none" and status.chunks > vectors.indexed
     asked_in_vain = status.requested_provider != "auto" and status.provider_reason is not None
-    return bool(status.failures or vectors.pending or lost or asked_in_vain or status.fts != "ready")
+    broken = status.fts != "ready" or bool(_unserved(status))
+    return bool(status.failures or vectors.pending or lost or asked_in_vain or broken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import apsw
 import pytest
@@ -348,3 +349,47 @@ def test_the_health_command_sees_living_workers_only(make_cluster) -> None:
     assert health("--lane", "backfill") == 1
     worker.container.kill(signal.SIGSTOP)
     _until(lambda: health("--max-age", "3") == 1, 30)
+
+
+def test_the_children_of_a_killed_worker_do_not_outlive_it(make_cluster) -> None:
+    cluster = make_cluster()
+    worker = cluster.worker("w", "--pool", "prefork", "--concurrency", "2")
+    cluster.wait_ready()
+    children = worker.container.children()
+    assert worker.container.process is not None and len(children) >= 2
+
+    os.kill(worker.container.process.pid, signal.SIGKILL)
+    worker.container.process.wait(10)
+
+    _until(lambda: not [pid for pid in children if _runs(pid)], 20, "orphans")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_status_says_when_nobody_serves_the_queue(make_cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = make_cluster()
+    monkeypatch.setenv("RECALLITE_BROKER_URL", cluster.server.url)
+    cluster.note("memory/a.md", "text")
+    worker = cluster.worker("live", "--lane", "live")
+    cluster.wait_ready()
+    dispatch = cluster.dispatch()
+    dispatch.dirty("main", [SCAN])
+    _until(lambda: cluster.hits("text"), 20)
+    _until(lambda: _status(cluster, "main").workers, 20)
+    before = _status(cluster, "main")
+    worker.kill()
+    for key, _ in list(dispatch.queue.heartbeats()):
+        dispatch.queue.client.delete(f"recallite:worker:{key}")
+
+    dispatch.dirty("main", ["memory/a.md"])
+    after = _status(cluster, "main")
+
+    assert before.workers == ("live@test (live)",)
+    assert [p for p in after.problems if "no living worker" in p]
+    assert after.queue_live == 1
+    dispatch.close()
