@@ -11,9 +11,11 @@ from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.registry import available
 from recallite.errors import ProviderUnavailableError
 
-AUTOMATIC_ORDER = ("openai",)
+AUTOMATIC_ORDER = ("openai", "gemini", "voyage", "mistral")
 """Providers that are chosen when a key for them is found, in this order."""
 LAST_RESORT = "builtin"
+NEEDS_KEY = frozenset(KEY_VARIABLES) - {"ollama"}
+"""Without a key these are not even tried, unless another address is set, which may want none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | No
         raise ProviderUnavailableError(reason)
     key = provider_key(settings, provider, env=env)
     base_url = provider_base_url(settings, provider)
-    if key is None and provider in KEY_VARIABLES and base_url is None:
+    if key is None and provider in NEEDS_KEY and base_url is None:
         raise ProviderUnavailableError(
             f'No API key found for provider "{provider}": set {KEY_VARIABLES[provider]} or '
             f"models.providers.{provider}.apiKey"
@@ -65,11 +67,11 @@ def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | No
     asked_for = search.provider == provider
     return ProviderOptions(
         provider=provider,
-        model=search.model if asked_for or (search.provider is None and provider != LAST_RESORT) else None,
+        model=search.model if asked_for or (search.provider is None and provider == AUTOMATIC_ORDER[0]) else None,
         api_key=key.reveal() if key is not None else None,
         base_url=base_url,
         headers=provider_headers(settings, provider),
-        dimensions=search.output_dimensionality if provider != LAST_RESORT or asked_for else None,
+        dimensions=search.output_dimensionality if asked_for or provider == AUTOMATIC_ORDER[0] else None,
         timeout_seconds=search.remote.timeout_seconds,
         max_items=search.remote.max_items_per_request,
     )

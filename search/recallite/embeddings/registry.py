@@ -12,6 +12,10 @@ from recallite.errors import ProviderUnavailableError
 PROVIDERS = {
     "builtin": "recallite.embeddings.builtin",
     "openai": "recallite.embeddings.openai",
+    "gemini": "recallite.embeddings.gemini",
+    "voyage": "recallite.embeddings.voyage",
+    "mistral": "recallite.embeddings.mistral",
+    "ollama": "recallite.embeddings.ollama",
     "test": "recallite.testing.embedder",
 }
 """Each module defines the two functions of `ProviderModule`."""

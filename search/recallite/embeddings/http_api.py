@@ -1,0 +1,104 @@
+"""Embedding services without an SDK that is light enough: JSON over HTTP, with the same care as for OpenAI's."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from recallite.embeddings.deadline import DeadlineError, call_within
+from recallite.embeddings.endpoint import Endpoint
+from recallite.embeddings.http_errors import Refusal, error_for
+from recallite.embeddings.per_process import PerProcess
+from recallite.embeddings.quiet import quiet
+from recallite.errors import ProviderTransientError
+
+if TYPE_CHECKING:
+    import httpx
+
+
+def why_unavailable(provider: str) -> str | None:
+    """None if httpx is installed, else what to install."""
+    if find_spec("httpx") is None:
+        return f"the httpx package is not installed: pip install 'recallite[{provider}]'"
+    return None
+
+
+class JsonApi:
+    """Posts JSON to one address. Proxies of the environment are obeyed, NO_PROXY too.
+
+    A call borrows a client that no other call uses meanwhile, so that closing it when the time is over breaks
+    off that call alone. Idle clients keep their connection open.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, model: str, timeout_seconds: float) -> None:
+        self.endpoint = endpoint
+        self._model = model
+        self._timeout_seconds = timeout_seconds
+        self._idle: PerProcess[list[httpx.Client]] = PerProcess(list)
+
+    def post(self, path: str, body: Mapping[str, object], *, texts: Sequence[str]) -> bytes:
+        """The body of the reply. `texts` are what no error may repeat. Raises a ProviderError."""
+        idle = self._idle.get()
+        client = idle.pop() if idle else self._new_client()
+        try:
+            call = partial(self._request, client, path, body, texts)
+            reply = call_within(self._timeout_seconds, call, abandon=client.close)
+        except TimeoutError as error:
+            raise DeadlineError(f"{self.endpoint.host}: {error}") from None
+        except Exception:
+            self._idle.get().append(client)
+            raise
+        self._idle.get().append(client)
+        return reply
+
+    def close(self) -> None:
+        idle = self._idle.get()
+        while idle:
+            idle.pop().close()
+
+    def _request(self, client: httpx.Client, path: str, body: Mapping[str, object], texts: Sequence[str]) -> bytes:
+        import httpx
+
+        try:
+            with quiet():
+                reply = client.post(self.endpoint.url.rstrip("/") + path, json=body)
+                content = reply.read()
+        except httpx.TimeoutException:
+            raise DeadlineError(f"{self.endpoint.host} sent nothing for {self._timeout_seconds:g} s") from None
+        except httpx.HTTPError as error:
+            raise ProviderTransientError(f"{self.endpoint.host}: {connection_trouble(error)}") from None
+        if reply.status_code == 200:
+            return content
+        headers = {name.lower(): value for name, value in reply.headers.items()}
+        refusal = Refusal(reply.status_code, headers, _json_or_none(content))
+        raise error_for(refusal, endpoint=self.endpoint, model=self._model, texts=texts)
+
+    def _new_client(self) -> httpx.Client:
+        import httpx
+
+        return httpx.Client(
+            headers=dict(self.endpoint.headers), params=dict(self.endpoint.query), timeout=self._timeout_seconds
+        )
+
+
+def connection_trouble(error: BaseException) -> str:
+    """The operating system's word for a broken connection; library messages may quote headers."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLCertVerificationError):
+            return f"certificate refused: {seen.verify_message}"
+        if isinstance(seen, OSError) and seen.strerror:
+            return f"no connection: {seen.strerror}"
+        seen = seen.__cause__ or seen.__context__
+    return "the connection broke off"
+
+
+def _json_or_none(content: bytes) -> object:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
