@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+import apsw
 
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_provider
@@ -66,7 +69,7 @@ class MemorySearch:
 
         At most `max_results` (1 to 200, by default `query.maxResults`) with a score of at least `min_score`
         (0..1, by default `query.minScore`); a chunk with every term of the query is never held back.
-        `sources` and `folder` (an index path, or the folder of some) narrow the search exactly.
+        `sources` and `folder` (an index path, or the folder of some; the workspace itself is all) narrow it exactly.
         `session` names the conversation that asks: its first search is a session start.
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
@@ -79,10 +82,20 @@ class MemorySearch:
         least = defaults.min_score if min_score is None else min_score
         if not 0.0 <= least <= 1.0:
             raise ValueError(f"min_score is {least}, it must be between 0 and 1")
-        where = Filter(tuple(sources) if sources is not None else None, folder)
+        where = Filter(tuple(sources) if sources is not None else None, self._folder(folder))
         return self._searcher.search(
             query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
         )
+
+    def _folder(self, folder: str | None) -> str | None:
+        """A folder as index paths begin with it: `./memory/`, or the same with the workspace before it."""
+        if folder is None:
+            return None
+        from recallite.workspace.files import index_path
+
+        workspace = self.settings.workspace
+        name = index_path(workspace, Path(os.path.normpath(workspace / folder)))
+        return None if name == "." else name
 
     def _ask_for_updates(self, session: str | None) -> None:
         """As `sync.onSearch` and `sync.onSessionStart` say. Costs a comparison; the rest is done elsewhere."""
@@ -105,29 +118,53 @@ class MemorySearch:
 
         return read_excerpt(path, self.settings.workspace, self.settings.extra_paths, from_line=from_line, lines=lines)
 
-    def status(self) -> IndexStatus:
-        """How the index stands against the files, from the data. Works without an index."""
+    def status(self, *, look_at_queue: bool = True) -> IndexStatus:
+        """How the index stands against the files, from the data. Works without an index.
+
+        `look_at_queue` False leaves out what waits in the queue and who works on it.
+        """
         from recallite.status import agent_status  # a search needs neither this nor the queue
-        from recallite.work.connect import broker_url, redis_url
-        from recallite.work.sqlite import SqliteQueue, queue_path
 
-        path = queue_path(self.settings.state_dir)
-        queue: WorkQueue | None = None
-        if (url := broker_url()) is not None:
-            from recallite.work.redis import RedisQueue
-
-            queue = RedisQueue(redis_url(url))
-        elif path.exists():
-            queue = SqliteQueue(path, read_only=True)
+        queue = self._queue() if look_at_queue else None
         try:
             return agent_status(self.settings, self._choice, self._extension, queue)
         finally:
             if queue is not None:
                 queue.close()
 
+    def waiting_changes(self) -> int:
+        """Changes that the queue on this disk knows and that are not indexed yet; 0 when it does not say.
+
+        Looks at no note, and asks no broker, which might take its time to answer.
+        """
+        from recallite.work.connect import broker_url
+
+        queue = self._queue() if broker_url() is None else None
+        if queue is None:
+            return 0
+        try:
+            return queue.length(self.agent)
+        except (RecalliteError, apsw.Error, OSError):
+            return 0
+        finally:
+            queue.close()
+
+    def _queue(self) -> WorkQueue | None:
+        """The queue for looking at; None when there was never one."""
+        from recallite.work.connect import broker_url, redis_url
+        from recallite.work.sqlite import SqliteQueue, queue_path
+
+        if (url := broker_url()) is not None:
+            from recallite.work.redis import RedisQueue
+
+            return RedisQueue(redis_url(url))
+        path = queue_path(self.settings.state_dir)
+        return SqliteQueue(path, read_only=True) if path.exists() else None
+
     def _check_enabled(self) -> None:
-        if not self.settings.search.enabled:
-            raise RecalliteError(f"memory search is switched off for agent {self.agent!r}")
+        if not self.settings.tools_enabled:
+            by = "memorySearch.enabled" if not self.settings.search.enabled else "plugins.slots.memory"
+            raise RecalliteError(f"memory search is switched off for agent {self.agent!r} ({by})")
 
     def close(self) -> None:
         """Close all connections; no search may be under way in another thread."""

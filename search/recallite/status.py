@@ -2,47 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+import apsw
 
 from recallite.config import AgentSettings
 from recallite.embeddings.choice import ProviderChoice
-from recallite.errors import IndexMissingError, IndexUnusableError, QueueUnreachableError
+from recallite.embeddings.protocol import Space
+from recallite.embeddings.registry import create_embedder
+from recallite.errors import IndexMissingError, IndexUnusableError, ProviderError, QueueUnreachableError
 from recallite.index.cachefile import cache_entries
-from recallite.index.connection import IndexReader
+from recallite.index.connection import IndexReader, SpaceRow, damaged
 from recallite.index.counts import IndexCounts, count
 from recallite.index.extension import VectorExtension
+from recallite.index.readonly import ReaderClosedError
 from recallite.types import Failure, Health, IndexStatus, SourceCount, VectorState
 from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
+from recallite.work.sqlite import queue_path
 from recallite.workspace import Scan, scan_memory
 from recallite.workspace.files import is_below
+
+_WORSE: tuple[Health, ...] = ("ok", "degraded", "stale", "empty", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """One line for people, with the remedy, and how an index is that has it: the worst one is its health."""
+
+    health: Health
+    text: str
 
 
 def agent_status(
     settings: AgentSettings, choice: ProviderChoice, extension: VectorExtension, queue: WorkQueue | None
 ) -> IndexStatus:
-    """Compare everything now. An index that cannot be used is a status, not an error."""
+    """Compare everything now. An index or a queue that cannot be used is a status, not an error.
+
+    Without `queue` nothing is said of what waits in it.
+    """
     scan = scan_memory(settings.workspace, settings.extra_paths, settings.search.exclude)
-    counts: IndexCounts | None = None
-    trouble: str | None = None
-    missing = False
-    try:
-        reader = IndexReader(settings.index_path, extension)
+    counts, problems = _read_index(settings.index_path, extension)
+    pipeline, trouble = _pipeline(settings, queue)
+    status = _status(settings, choice, scan, counts, pipeline)
+    problems += trouble
+    problems += _of_settings(settings, choice, counts)
+    problems += _of_disk(settings, scan)
+    problems += _of_files(status)
+    problems += _of_chunks(status)
+    problems += _unserved(status)
+    if status.rebuild is not None:
+        problems.append(_Problem("ok", f"a rebuild is under way ({status.rebuild})"))
+    health: Health = max((problem.health for problem in problems), key=_WORSE.index, default=_WORSE[0])
+    return replace(status, problems=tuple(problem.text for problem in problems), health=health)
+
+
+def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | None, list[_Problem]]:
+    while True:
         try:
-            counts = count(reader)
-        finally:
-            reader.close()
-    except IndexMissingError as error:
-        trouble, missing = str(error), True
-    except IndexUnusableError as error:
-        trouble = str(error)
-    status = _status(settings, choice, scan, counts, queue)
-    problems = [trouble] if trouble is not None and not missing else []
-    problems += _problems(status, settings)
-    health = _health(status, missing=missing, broken=trouble is not None and not missing)
-    return replace(status, problems=tuple(problems), health=health)
+            reader = IndexReader(path, extension)
+            try:
+                return count(reader), []
+            finally:
+                reader.close()
+        except ReaderClosedError:
+            continue  # this process just became a writer; the next connection shares its view
+        except IndexMissingError as error:
+            return None, [_Problem("empty", str(error))]
+        except IndexUnusableError as error:
+            return None, [_Problem("failed", str(error))]
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            return None, [_Problem("failed", str(damaged(path, error)))]
+        except (apsw.Error, OSError) as error:
+            remedy = "look again; if it stays so, move the file away and run `recallite index`, which makes it anew"
+            return None, [_Problem("failed", f"{path} cannot be read now ({error}): {remedy}")]
 
 
 def _status(
@@ -50,7 +87,7 @@ def _status(
     choice: ProviderChoice,
     scan: Scan,
     counts: IndexCounts | None,
-    queue: WorkQueue | None,
+    pipeline: dict[str, Any],
 ) -> IndexStatus:
     indexed = counts.files if counts is not None else {}
     unindexed = [
@@ -58,7 +95,7 @@ def _status(
         for path, found in scan.files.items()
         if path not in indexed
         or indexed[path].state == "writing"
-        or (indexed[path].size, indexed[path].mtime_ns) != (found.size, found.mtime_ns)
+        or not indexed[path].was(found.size, found.mtime_ns, found.ctime_ns)
     ]
     vanished = [p for p in indexed if p not in scan.files and not is_below(p, scan.unreadable)]
     failed = [
@@ -90,12 +127,12 @@ def _status(
         cache_entries=cache_entries(settings.cache_path),
         cache_max_entries=settings.search.cache.max_entries if settings.search.cache.enabled else 0,
         last_success=counts.last_success if counts is not None else None,
-        **_pipeline(settings, queue),
+        **pipeline,
     )
 
 
-def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> dict[str, Any]:
-    """What waits, who writes, who watches, who works. A queue that does not answer is told as trouble."""
+def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[str, Any], list[_Problem]]:
+    """What waits, who writes, who watches, who works; and why the queue does not say."""
     state = producer_state(settings.state_dir)
     found: dict[str, Any] = {
         "queue_live": 0,
@@ -106,7 +143,7 @@ def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> dict[str, Any
         "workers": (),
     }
     if queue is None:
-        return found
+        return found, []
     try:
         found["queue_live"] = queue.length(settings.agent, lane="live")
         found["queue_backfill"] = queue.length(settings.agent, lane="backfill")
@@ -115,8 +152,14 @@ def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> dict[str, Any
         if heartbeats is not None:
             found["workers"] = tuple(f"{name} ({said.get('lanes', '')})" for name, said in heartbeats())
     except QueueUnreachableError as error:
-        found["watcher"] = f"{found['watcher'] or 'unknown'}; {error}"
-    return found
+        return found, [_Problem("degraded", str(error))]
+    except (apsw.BusyError, apsw.LockedError, IndexUnusableError) as error:
+        return found, [_Problem("degraded", f"the queue cannot be read now: {error}")]
+    except (apsw.Error, OSError) as error:
+        path = queue_path(settings.state_dir)
+        remedy = "stop all recallite processes and delete it; `recallite index` makes it anew, and no note is lost"
+        return found, [_Problem("degraded", f"the queue {path} cannot be read ({error}): {remedy}")]
+    return found, []
 
 
 def _vector_state(settings: AgentSettings, counts: IndexCounts | None, choice: ProviderChoice) -> VectorState:
@@ -143,64 +186,109 @@ def _fts_state(counts: IndexCounts | None) -> str:
     return "ready"
 
 
-def _problems(status: IndexStatus, settings: AgentSettings) -> list[str]:
-    """One line each, with the remedy; empty when all is well."""
-    problems = []
+def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexCounts | None) -> Iterator[_Problem]:
+    """What is switched off, and what the settings ask for and the index does not have."""
     if not settings.search.enabled:
-        problems.append("memorySearch.enabled is false for this agent")
-    if not settings.workspace.is_dir():
-        problems.append(f"the workspace {status.workspace} does not exist")
+        yield _Problem("ok", "memorySearch.enabled is false for this agent")
+    elif not settings.tools_enabled:
+        yield _Problem("ok", 'plugins.slots.memory is "none": this agent cannot search')
+    if choice.requested != "auto" and choice.reason is not None:
+        yield _Problem("degraded", f"provider {choice.requested}: {choice.reason}")
+    if counts is None:
+        return
+    chunking = settings.search.chunking
+    if (counts.chunk_tokens, counts.chunk_overlap) != (chunking.tokens, chunking.overlap):
+        yield _Problem(
+            "stale",
+            f"the index holds chunks of {counts.chunk_tokens} tokens with {counts.chunk_overlap} of overlap, "
+            f"the settings ask for {chunking.tokens} with {chunking.overlap}: run `recallite index`",
+        )
+    if choice.options is None or counts.chunks == 0:
+        return
+    try:
+        embedder = create_embedder(choice.options)
+    except ProviderError as error:
+        yield _Problem("degraded", f"provider {choice.options.provider}: {error}")
+        return
+    wanted = embedder.space
+    embedder.close()
+    if not _holds(counts.space, wanted):
+        held, asked = _names(counts.space, wanted)
+        yield _Problem("stale", f"the index holds {held}, the settings ask for {asked}: run `recallite index`")
+
+
+def _holds(space: SpaceRow | None, wanted: Space) -> bool:
+    if space is None or (space.provider, space.model, space.variant) != (wanted.provider, wanted.model, wanted.variant):
+        return False
+    return space.dims is None or wanted.dims is None or space.dims == wanted.dims
+
+
+def _names(space: SpaceRow | None, wanted: Space) -> tuple[str, str]:
+    """What is there and what is asked for, told apart by more than the model only where that is the same."""
+    asked = f"{wanted.provider}/{wanted.model}"
+    if space is None:
+        return "no vectors", asked
+    held = f"{space.provider}/{space.model}"
+    if held != asked:
+        return f"vectors of {held}", asked
+    if space.dims != wanted.dims and wanted.dims is not None:
+        return f"vectors of {held} with {space.dims} dimensions", f"{wanted.dims} dimensions"
+    return f"vectors of {held} made in another way", "those of this version"
+
+
+def _of_disk(settings: AgentSettings, scan: Scan) -> Iterator[_Problem]:
+    """What could not be looked at: no file of it is missed anywhere else."""
+    if _is_missing(settings.workspace):
+        yield _Problem("degraded", f"the workspace {settings.workspace} does not exist")
+    for path in settings.extra_paths:
+        if _is_missing(path):
+            yield _Problem("degraded", f"the extra path {path} does not exist")
+    for folder in scan.unreadable:
+        yield _Problem("degraded", f"{folder} cannot be read: what is indexed of it stays as it is")
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _of_files(status: IndexStatus) -> Iterator[_Problem]:
     if status.unindexed:
-        problems.append(f"{len(status.unindexed)} files wait to be indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: run `recallite index`")
     if status.vanished:
-        problems.append(f"{len(status.vanished)} files are gone but still indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: run `recallite index`")
     if status.failures:
-        problems.append(f"{len(status.failures)} inputs could not be indexed")
+        yield _Problem("degraded", f"{len(status.failures)} inputs could not be indexed")
+
+
+def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
     if vectors.pending:
-        problems.append(f"{vectors.pending} chunks have no vector yet: run `recallite index`")
+        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: run `recallite index`")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
     if vectors.state != "none" and absent > 0:
-        problems.append(f"{absent} chunks lost their vectors: run `recallite index --force`")
-    if status.requested_provider != "auto" and status.provider_reason is not None:
-        problems.append(f"provider {status.requested_provider}: {status.provider_reason}")
+        yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")
     if status.fts not in ("ready", "nothing indexed"):
-        problems.append(f"keyword index: {status.fts}: run `recallite index --force`")
-    problems += _unserved(status)
-    if status.rebuild is not None:
-        problems.append(f"a rebuild is under way ({status.rebuild})")
-    return problems
+        yield _Problem("degraded", f"keyword index: {status.fts}: run `recallite index --force`")
 
 
-def _unserved(status: IndexStatus) -> list[str]:
+def _unserved(status: IndexStatus) -> Iterator[_Problem]:
     """Work that waits while nobody is there to do it."""
     waiting = {"live": status.queue_live, "backfill": status.queue_backfill}
     if not any(waiting.values()) or status.writer is not None:
-        return []
+        return
     if broker_url() is None:
-        served = status.watcher is not None and not status.watcher.startswith(("stopped", "not running"))
-        return [] if served else ["changes wait and nothing serves them: run `recallite up` or `recallite index`"]
+        if status.watcher is None or status.watcher.startswith(("stopped", "not running")):
+            text = "changes wait and nothing serves them: run `recallite up` or `recallite index`"
+            yield _Problem("degraded", text)
+        return
     lanes = {lane for worker in status.workers for lane in worker.partition("(")[2].rstrip(")").split(",")}
-    return [
-        f"{count} changes wait in the {lane} lane and no living worker serves it: run `recallite worker --lane {lane}`"
-        for lane, count in waiting.items()
-        if count and lane not in lanes
-    ]
-
-
-def _health(status: IndexStatus, *, missing: bool, broken: bool) -> Health:
-    if broken:
-        return "failed"
-    if missing:
-        return "empty"
-    if status.unindexed or status.vanished:
-        return "stale"
-    return "degraded" if _degraded(status) else "ok"
-
-
-def _degraded(status: IndexStatus) -> bool:
-    vectors = status.vectors
-    lost = vectors.state != "none" and status.chunks > vectors.indexed
-    asked_in_vain = status.requested_provider != "auto" and status.provider_reason is not None
-    broken = status.fts != "ready" or bool(_unserved(status))
-    return bool(status.failures or vectors.pending or lost or asked_in_vain or broken)
+    for lane, count_ in waiting.items():
+        if count_ and lane not in lanes:
+            remedy = f"no living worker serves it: run `recallite worker --lane {lane}`"
+            yield _Problem("degraded", f"{count_} changes wait in the {lane} lane and {remedy}")

@@ -12,7 +12,8 @@ Mode = Literal["hybrid", "keyword", "vector", "none"]
 """How a search was answered."""
 
 Health = Literal["ok", "degraded", "stale", "empty", "failed"]
-"""`stale`: files wait to be indexed; `degraded`: some input failed or lacks its vector."""
+"""`degraded`: some input failed, lacks its vector or could not be looked at; `stale`: files or settings changed
+since it was indexed; `empty`: nothing is indexed yet; `failed`: the index cannot be used. The later the worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,9 @@ class IndexStatus:
 
     agent: str
     health: Health
+    """What the worst of `problems` makes of it."""
     problems: tuple[str, ...]
+    """One line each, with the remedy; what is merely worth knowing among them leaves the health at `ok`."""
     workspace: str
     index_path: str
     requested_provider: str

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recallite import AgentSettings, MemorySearch, SearchReply, load_settings
+from recallite import AgentSettings, IndexStatus, MemorySearch, SearchReply, load_settings
 from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder
@@ -84,6 +84,11 @@ class Lab:
         memory._searcher._questions = memory._questions
         self._open.append(memory)
         return memory
+
+    def real_status(self) -> IndexStatus:
+        """Status as any program sees it, with the provider that the settings ask for."""
+        with MemorySearch(settings=self.settings) as memory:
+            return memory.status()
 
     def search(self, query: str, **options: Any) -> SearchReply:
         return self.memory().search(query, **options)

@@ -71,7 +71,7 @@ def test_a_refused_text_is_not_sent_again_until_it_changes(remote, server) -> No
     remote.index(rebuild=True, embedders=_real())
 
     assert server.count("a cursed text") == sent
-    assert [f.path for f in remote.memory().status().failures] == ["memory/b.md"]
+    assert [f.path for f in remote.real_status().failures] == ["memory/b.md"]
 
 
 def _real():
@@ -88,7 +88,7 @@ def test_a_bad_vector_never_enters(remote, server, kind: str) -> None:
     server.poison(lambda text: "poisoned" in text, kind)
 
     outcome = index(remote)
-    status = remote.memory().status()
+    status = remote.real_status()
     hits = remote.search("quokka number 3").hits
 
     assert outcome.error is None
@@ -123,7 +123,7 @@ def test_a_bad_moment_of_the_provider_is_waited_out(remote, server, reply, monke
     outcome = index(remote)
 
     assert outcome.provider_reason is None
-    assert remote.memory().status().health == "ok"
+    assert remote.real_status().health == "ok"
 
 
 def test_a_provider_that_is_down_leaves_keyword_search_and_is_named(remote) -> None:
@@ -136,7 +136,7 @@ def test_a_provider_that_is_down_leaves_keyword_search_and_is_named(remote) -> N
     assert done.returncode == 3
     assert "127.0.0.1" in done.stderr
     assert reply.hits[0].path == "memory/a.md"
-    assert remote.memory().status().vectors.pending == 1
+    assert remote.real_status().vectors.pending == 1
 
 
 def test_a_failed_run_pays_only_for_what_it_had_not(remote, server, monkeypatch) -> None:
@@ -155,7 +155,7 @@ def test_a_failed_run_pays_only_for_what_it_had_not(remote, server, monkeypatch)
 
     assert before == 100
     assert server.texts - before == 10
-    assert remote.memory().status().health == "ok"
+    assert remote.real_status().health == "ok"
 
 
 def _fine():
@@ -188,4 +188,4 @@ def test_the_provider_is_not_asked_when_only_its_address_changes(remote, server)
         index(remote)
         assert second.requests == 0
 
-    assert remote.memory().status().vectors.indexed == 1
+    assert remote.real_status().vectors.indexed == 1

@@ -38,7 +38,7 @@ def test_the_daily_limit_stops_at_the_cap_says_so_and_goes_on_next_day(remote, m
     assert (first.texts_embedded, second.texts_embedded, third.texts_embedded) == (10, 0, 10)
     assert remote.server.texts == 20
     assert len(remote.search("note", max_results=50).hits) == 20, "keyword search has all of it"
-    assert remote.memory().status().health == "ok"
+    assert remote.real_status().health == "ok"
 
 
 def test_a_used_up_account_is_left_alone_by_all(remote) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import threading
 import time
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from recallite.config import Settings, load_settings
 from recallite.errors import QueueUnreachableError
@@ -101,21 +99,16 @@ class Rig:
         return self.root / "state"
 
     def settings(self) -> Settings:
+        sync = {"watchDebounceMs": self.debounce_ms, **self.sync}
         config = {
             "agents": {
-                "defaults": {"memorySearch": self.memory_search},
+                "defaults": {"memorySearch": {"sync": sync, **self.memory_search}},
                 "list": [{"id": agent, "workspace": str(self.workspace(agent))} for agent in self.agents],
             }
         }
         file = self.root / "openclaw.json"
         file.write_text(json.dumps(config))
-        settings = load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.state_dir)})
-        changed = {"watch_debounce_ms": self.debounce_ms, **self.sync}
-        agents = {
-            name: dataclasses.replace(agent, search=replace(agent.search, sync=replace(agent.search.sync, **changed)))
-            for name, agent in settings.agents.items()
-        }
-        return dataclasses.replace(settings, agents=agents)
+        return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.state_dir)})
 
     def start(
         self, sender: Sender | None = None, times: ProducerTimes = QUIET_TIMES, **options: Any
@@ -137,8 +130,7 @@ class Rig:
 
     def expect(self, *paths: str, agent: str = "main") -> None:
         """Wait until all the paths are marked."""
-        missing = lambda: set(paths) - set(self.sender.paths(agent))  # noqa: E731
-        until(lambda: not missing(), what=f"{paths} to be marked", seen=self.sender.sent)
+        until(lambda: set(paths) <= set(self.sender.paths(agent)), what=f"{paths} to be marked", seen=self.sender.sent)
 
     def expect_scan(self, agent: str = "main") -> None:
         until(lambda: self.sender.scans(agent), what=f"a scan of {agent}", seen=self.sender.sent)

@@ -161,9 +161,12 @@ def test_a_file_that_grows_without_end_comes_out_and_is_followed(tmp_path: Path)
 def test_many_threads_lose_nothing() -> None:
     debouncer = Debouncer({"a": 0.0})
     came: set[str] = set()
-    threads = [
-        threading.Thread(target=lambda n=n: [debouncer.touch(change(f"{n}/{i}")) for i in range(500)]) for n in range(8)
-    ]
+
+    def touch(number: int) -> None:
+        for index in range(500):
+            debouncer.touch(change(f"{number}/{index}"))
+
+    threads = [threading.Thread(target=touch, args=(number,)) for number in range(8)]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads) or len(debouncer):

@@ -119,6 +119,18 @@ def test_folders_made_and_written_to_at_once(rig: Rig) -> None:
     rig.expect(*[f"memory/{number}/b/c/note.md" for number in range(100)])
 
 
+def test_a_burst_of_folders_is_a_few_scans(rig: Rig) -> None:
+    rig.start()
+    for number in range(300):
+        (rig.memory / f"{number}").mkdir()
+        (rig.memory / f"{number}" / "a.md").write_text("text")
+    rig.expect(*[f"memory/{number}/a.md" for number in range(300)])
+    (rig.memory / "last").mkdir()
+    rig.until(lambda: rig.sender.sent[-1][1] == "*", what="the scan for the last one")
+
+    assert 1 <= rig.sender.scans() <= 10
+
+
 def test_a_folder_moved_in_is_scanned_and_watched(rig: Rig) -> None:
     outside = rig.root / "outside"
     outside.mkdir()

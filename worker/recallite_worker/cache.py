@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recallite.embeddings.protocol import Space
+from recallite.errors import ForeignIndexError
 from recallite.index.readonly import expect_writer
 from recallite.index.rows import fetch
 from recallite_worker.store import keep_log_files, make_private, quarantine
@@ -20,6 +21,8 @@ Vector = NDArray[np.float32]
 _TOUCH_SECONDS = 24 * 3600
 """A hit renews `used_at` at most once a day, so that reading a cache does not rewrite it."""
 _BATCH = 500
+APPLICATION_ID = 0x52434C43
+"""`RCLC`, in the file's header."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spaces(
@@ -167,13 +170,15 @@ def _unpack(blob: bytes) -> Vector:
 
 
 def _open(path: Path) -> apsw.Connection:
+    _check_ours(path)
     make_private(path)
     expect_writer(path)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(10_000)
         connection.execute(
-            "PRAGMA page_size=8192; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+            f"PRAGMA page_size=8192; PRAGMA application_id={APPLICATION_ID}; "
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA journal_size_limit=67108864"
         )
         keep_log_files(connection)
@@ -182,3 +187,13 @@ def _open(path: Path) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def _check_ours(path: Path) -> None:
+    """Raises ForeignIndexError for a database of somebody else; what is no database at all is damage."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        header = file.read(100)
+    if header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise ForeignIndexError(f"{path} is no embedding cache of recallite but stands where ours belongs: move it")

@@ -27,9 +27,13 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}(?=[ \t\r\n]|$)", re.MULTILINE)
 _SETEXT = re.compile(r"^(?=[^\s>#\-*+|`~][^\r\n]*(?:\r\n|\r|\n) {0,3}(?:=+|-{2,})[ \t]*(?:\r|\n|$))", re.MULTILINE)
 _LIST_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)", re.MULTILINE)
 _LINE = re.compile(r"\r\n|\r|\n")
-_SENTENCE = re.compile(r"[.!?…]+[\"'”’)\]]*[ \t]+|[。！？．｡]+[」』”’）)]*")
+_SENTENCE = re.compile(r"(?<=[.!?…])[ \t]+|(?<=[.!?…][\"'”’)\]])[ \t]+|[。！？．｡]+[」』”’）)]*")
 _WORD = re.compile(r"\s+|[、，；：,;]+")
-_FRONT_MATTER = re.compile(r"---[ \t]*(?:\r\n|\r|\n)(?:.*(?:\r\n|\r|\n)){0,400}?(?:---|\.\.\.)[ \t]*(?=\r|\n|\Z)")
+_PUNCTUATION = re.compile(r"[^\w\s]+|_+")
+_SOLID = re.compile(r"\S")
+_FRONT_MATTER_LINES = 400
+_LONGEST_INDENT = 16
+"""Characters; white space before a line beyond this is not worth keeping at the beginning of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,8 @@ class _Cutter:
             if limit >= length:
                 found.append((start, length))
                 break
-            cut, new_section = self._best_cut(start, covered, limit)
+            # The cut lies behind the first character that no chunk holds yet: each chunk adds something.
+            cut, new_section = self._best_cut(start, self._first_solid(covered), limit)
             end = start + len(self.text[start:cut].rstrip())
             found.append((start, end))
             covered = self._skip_blank(cut)
@@ -153,22 +158,27 @@ class _Cutter:
             return max(0, end - units)
         return int(np.searchsorted(self._totals, self._totals[end] - units, side="left"))
 
+    def _first_solid(self, offset: int) -> int:
+        """The first character from `offset` on that is not white space; the text's length without one."""
+        found = _SOLID.search(self.text, offset)
+        return found.start() if found else len(self.text)
+
     def _skip_blank(self, offset: int) -> int:
-        """Past blank lines; the indentation of the line that follows is kept."""
-        at = offset
-        while at < len(self.text) and self.text[at].isspace():
-            at += 1
+        """Past blank lines; a common indentation of the line that follows is kept."""
+        at = solid = self._first_solid(offset)
         while at > offset and self.text[at - 1] in " \t":
             at -= 1
+            if solid - at > _LONGEST_INDENT:
+                return solid
         return at
 
 
-_LEAST_FILL = (40, 50, 50, 60, 60, 70)
+_LEAST_FILL = (40, 50, 50, 60, 60, 70, 70)
 """Per kind of cut: how full, in percent of the budget, a chunk must be for it. A heading may end one early."""
 
 
 class _Cuts:
-    """Offsets where a new chunk may begin, best kind first: heading, paragraph, item, line, sentence, word.
+    """Offsets where a new chunk may begin, best kind first: heading, paragraph, item, line, sentence, word, sign.
 
     Each kind is looked for when it is first asked for: most notes are cut without a look at their words.
     """
@@ -194,7 +204,7 @@ class _Cuts:
             return sorted(edges.union(at for at in _paragraph_starts(text) if outside(at)))
         if rank == 2:
             return [m.start() for m in _LIST_ITEM.finditer(text) if outside(m.start())]
-        return [m.end() for m in (_LINE, _SENTENCE, _WORD)[rank - 3].finditer(text)]
+        return [m.end() for m in (_LINE, _SENTENCE, _WORD, _PUNCTUATION)[rank - 3].finditer(text)]
 
 
 def _paragraph_starts(text: str) -> Iterator[int]:
@@ -211,11 +221,11 @@ def _paragraph_starts(text: str) -> Iterator[int]:
 def _whole_blocks(text: str) -> list[tuple[int, int]]:
     """Spans to keep whole: front matter and fenced code. An open fence runs to the end, as in CommonMark."""
     blocks = []
-    front = _FRONT_MATTER.match(text)
+    front = _front_matter_end(text)
     if front:
-        blocks.append((0, front.end()))
+        blocks.append((0, front))
     opened: tuple[int, str] | None = None
-    for match in _FENCE.finditer(text, front.end() if front else 0):
+    for match in _FENCE.finditer(text, front):
         mark = match.group(1)
         if opened is None:
             opened = (match.start(), mark)
@@ -228,6 +238,21 @@ def _whole_blocks(text: str) -> list[tuple[int, int]]:
     if opened is not None:
         blocks.append((opened[0], len(text)))
     return blocks
+
+
+def _front_matter_end(text: str) -> int:
+    """Where the front matter ends: from `---` on the first line to the next `---` or `...`; 0 without one."""
+    start = 0
+    for number, end in enumerate(_LINE.finditer(text)):
+        line = text[start : end.start()].rstrip(" \t")
+        if number == 0 and line != "---":
+            return 0
+        if number and line in ("---", "..."):
+            return end.start()
+        if number > _FRONT_MATTER_LINES:
+            return 0
+        start = end.end()
+    return len(text) if start and text[start:].rstrip(" \t") in ("---", "...") else 0
 
 
 def _outside(blocks: list[tuple[int, int]]) -> Callable[[int], bool]:

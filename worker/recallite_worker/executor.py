@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from recallite.config import AgentSettings
 from recallite.errors import RecalliteError
 from recallite.types import Failure
-from recallite.work import WorkQueue
+from recallite.work import SCAN, WorkQueue
 from recallite_worker.sync import (
     SLICE_SECONDS,
     EmbedderFactory,
@@ -24,6 +25,8 @@ from recallite_worker.sync import (
 logger = logging.getLogger(__name__)
 
 THREADS = 2
+RESCAN_SECONDS, MOST_RESCANS = 1.0, 2
+"""A run that took longer ends with one more look at the disk; under steady edits it still ends."""
 Observer = Callable[[str, SyncProgress], None]
 
 
@@ -42,6 +45,8 @@ class AgentOutcome:
     provider_reason: str | None = None
     failures: list[Failure] = field(default_factory=list)
     error: RecalliteError | OSError | None = None
+    scanned: float = field(default_factory=time.monotonic)
+    rescans: int = 0
 
     def add(self, result: SyncResult) -> None:
         self.slices += 1
@@ -126,4 +131,12 @@ class EmbeddedExecutor:
             outcome.error = error
             return False
         outcome.add(result)
-        return result.more
+        if result.more:
+            return True
+        # Files may have changed, or gone, while their vectors were made: look once more, but not for ever.
+        if time.monotonic() - outcome.scanned > RESCAN_SECONDS and outcome.rescans < MOST_RESCANS:
+            outcome.rescans += 1
+            outcome.scanned = time.monotonic()
+            self._queue.mark(outcome.agent, [SCAN])
+            return not self._stopped.is_set()
+        return False

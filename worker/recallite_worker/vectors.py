@@ -74,18 +74,16 @@ class VectorWriter:
                 set_meta(connection, key, rows[-1][0] if rows else None)
 
     def _held(self, ids: Sequence[int]) -> set[int]:
-        """Those of the chunks that have a vector already. The ids are in order."""
+        """Those of the chunks that have a vector already."""
         held: set[int] = set()
-        for table, column in (
-            (f"{vec_table(self.space.id)}_rowids", "rowid"),
-            (plain_table(self.space.id), "chunk_id"),
-        ):
-            if ids and has_table(self._connection, table):
-                rows = fetch(
-                    self._connection, f"SELECT {column} FROM {table} WHERE {column} BETWEEN ? AND ?", (ids[0], ids[-1])
-                )
-                held.update(int(row[0]) for row in rows)
-        return held
+        if not ids:
+            return held
+        tables = ((f"{vec_table(self.space.id)}_rowids", "rowid"), (plain_table(self.space.id), "chunk_id"))
+        for table, column in tables:
+            if has_table(self._connection, table):
+                sql = f"SELECT {column} FROM {table} WHERE {column} BETWEEN ? AND ?"
+                held.update(int(row[0]) for row in fetch(self._connection, sql, (min(ids), max(ids))))
+        return held.intersection(ids)
 
     def pending(self, *, after: int, limit: int) -> list[PendingChunk]:
         """Waiting chunks with ids above `after`, in order, without those that were given up."""

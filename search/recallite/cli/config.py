@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from recallite.cli.output import NEW_LINE, print_json, visible
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
@@ -13,11 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the settings of `args.agent`; secrets appear as "set"."""
-    import json
-
     from recallite.config import load_settings
     from recallite.config.report import as_data, as_text, report
 
     found = report(load_settings(args.config).agent(args.agent))
-    print(json.dumps(as_data(found), ensure_ascii=False, indent=2) if args.json else as_text(found))
+    if args.json:
+        print_json(as_data(found))
+    else:
+        print(visible(as_text(found), keep=NEW_LINE))
     return 0

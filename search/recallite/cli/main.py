@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
+from recallite.cli.output import NEW_LINE, accept_any_text, visible
+
 BUILT_IN = {
     "search": ("recallite.cli.search", "search an agent's memory"),
     "get": ("recallite.cli.get", "print a note, or some of its lines"),
@@ -31,7 +33,8 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code (0 fine, 1 failed, 2 wrong usage, 3 degraded, 130 interrupted)."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = joined_queries(sys.argv[1:] if argv is None else argv)
+    accept_any_text(sys.stdout, sys.stderr)
     try:
         parser = _parser(arguments)
         args = parser.parse_args(arguments)
@@ -56,7 +59,7 @@ def _run(args: argparse.Namespace) -> int:
     except (RecalliteError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        print(f"recallite: {error}", file=sys.stderr)
+        print(f"recallite: {visible(str(error), keep=NEW_LINE)}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
         print("recallite: interrupted", file=sys.stderr)
@@ -69,8 +72,8 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"recallite {_version()}")
     parser.add_argument("--config", metavar="FILE", help="configuration file (default: openclaw.json as found)")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    asked = next((a for a in arguments if a in BUILT_IN), None)
-    if asked is not None and not {"-h", "--help"} & set(arguments[: arguments.index(asked)]):
+    asked = command_in(arguments)
+    if asked in BUILT_IN:
         module, summary = BUILT_IN[asked]
         _add(commands, asked, import_module(module), summary)
         return parser
@@ -80,6 +83,35 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         summary = (command.__doc__ or "").strip().split("\n")[0].rstrip(".")
         _add(commands, name, command, summary[:1].lower() + summary[1:])
     return parser
+
+
+def command_in(arguments: Sequence[str]) -> str | None:
+    """The command, as argparse will find it: the first argument that is no option, nor the value of --config."""
+    waiting = iter(arguments)
+    for argument in waiting:
+        if not argument.startswith("-") or argument == "-":
+            return argument
+        if argument == "--":
+            return next(waiting, None)
+        if argument in ("-h", "--help"):
+            return None
+        if "--config".startswith(argument):
+            next(waiting, None)
+    return None
+
+
+def joined_queries(arguments: Sequence[str]) -> list[str]:
+    """`--query`, `-x` as `--query=-x`: argparse takes a text that begins with a dash for an option."""
+    joined: list[str] = []
+    if command_in(arguments) != "search":
+        return list(arguments)
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            return [*joined, argument, *waiting]
+        text = next(waiting, None) if argument == "--query" else None
+        joined.append(argument if text is None else f"{argument}={text}")
+    return joined
 
 
 def _further_commands() -> list[tuple[str, Command]]:

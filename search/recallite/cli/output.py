@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
+import re
+import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+NEW_LINE = "\n"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def accept_any_text(*streams: TextIO) -> None:
+    """From now on a character that a stream's encoding does not have is written as `\\u4e2d` and ends nothing."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """Control characters as `\\x1b`: a file's name must not move the cursor. Those in `keep` stay."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +44,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: DataclassInstance | list[Any] | dict[str, Any]) -> None:
-    """One JSON document; characters of all scripts as they are."""
+    """One JSON document; characters of all scripts as they are, or as JSON's escapes where that cannot be."""
     plain = value if isinstance(value, list | dict) else asdict(value)
-    print(json.dumps(plain, ensure_ascii=False, indent=2))
+    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(plain, indent=2)
+    print(text)
 
 
 def positive_int(text: str) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from recallite.cli.output import add_agent, add_json, fraction, positive_int, print_json
+from recallite.cli.output import add_agent, add_json, fraction, positive_int, print_json, visible
 
 if TYPE_CHECKING:
     from recallite.types import SearchReply
@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     query = query.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
     with MemorySearch(args.agent, config=args.config) as memory:
+        waiting = memory.waiting_changes()  # before the search, which may itself ask for a scan
         reply = memory.search(
             query,
             max_results=args.max_results,
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
             folder=args.folder,
             explain=args.explain or args.json,
         )
+    reply = replace(reply, pending_files=waiting)
     if args.json:
         print_json({"results": [asdict(hit) for hit in reply.hits], **_about(reply)})
     else:
@@ -60,7 +62,7 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
         print("No matches.")
     for hit in reply.hits:
         mark = "  (changed since it was indexed)" if hit.stale else ""
-        print(f"{hit.score:.3f} {hit.path}:{hit.start_line}-{hit.end_line}{mark}")
+        print(f"{hit.score:.3f} {visible(hit.path)}:{hit.start_line}-{hit.end_line}{mark}")
         if explain and hit.parts is not None:
             parts = hit.parts
             cosine = "none" if parts.cosine is None else f"{parts.cosine:.3f}"
@@ -69,10 +71,12 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
             print(
                 f"      keyword {parts.keyword:.3f} (bm25 {rank}{exact}), vector {parts.vector:.3f} (cosine {cosine})"
             )
-        print(hit.snippet)
+        print(visible(hit.snippet, keep="\n\t"))
         print()
     if reply.reason and reply.mode != "vector":
         by = "by keyword only: " if reply.mode == "keyword" and reply.hits else ""
-        print(f"[{by}{reply.reason}]", file=sys.stderr)
+        print(f"[{by}{visible(reply.reason)}]", file=sys.stderr)
+    if reply.pending_files:
+        print(f"[{reply.pending_files} changes wait to be indexed: recallite index]", file=sys.stderr)
     if reply.pending_vectors:
         print(f"[{reply.pending_vectors} chunks still wait for their vectors]", file=sys.stderr)

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from recallite.cli.output import add_json, print_json
+from recallite.cli.output import add_json, print_json, visible
 
 if TYPE_CHECKING:
     from recallite.types import Failure, IndexStatus
 
 _EXIT = {"ok": 0, "stale": 3, "degraded": 3, "empty": 1, "failed": 1}
+_WORST_FIRST = (1, 3, 0)
 _LISTED = 20
 
 
@@ -40,8 +41,9 @@ def run(args: argparse.Namespace) -> int:
         print_json([asdict(status) for status in found])
     else:
         for status in found:
-            print("\n".join(_lines(status, everything=args.verbose)))
-    return max(_EXIT[status.health] for status in found) if all(s.health in _EXIT for s in found) else 1
+            for line in _lines(status, everything=args.verbose):
+                print(visible(line))
+    return min((_EXIT[status.health] for status in found), key=_WORST_FIRST.index)
 
 
 def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:

@@ -149,7 +149,8 @@ class _Run:
             self._probe()
         for number, result in zip(request.numbers, checked, strict=True):
             if isinstance(result, BadVector):
-                failure = EmbeddingFailure(result.reason, permanent=result.fault == "content")
+                # Never for good: a server that sent NaN for a text may have a better day.
+                failure = EmbeddingFailure(result.reason, permanent=False)
                 self.parts.put(number, failure)
             else:
                 self.parts.put(number, result)

@@ -18,15 +18,23 @@ class IndexedFile:
     source: Source
     size: int
     mtime_ns: int
+    ctime_ns: int
+    """0 when the file was read so soon after its change that a further one would not show: it counts for nothing."""
     state: str
     reason: str | None
     chunks: int
+
+    def was(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
+        """Whether the file looked like this when it was read."""
+        return (self.size, self.mtime_ns) == (size, mtime_ns) and self.ctime_ns in (0, ctime_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCounts:
     """The active generation in numbers."""
 
+    chunk_tokens: int
+    chunk_overlap: int
     files: dict[str, IndexedFile]
     chunks: int
     keyword_rows: int
@@ -46,13 +54,18 @@ def count(reader: IndexReader) -> IndexCounts:
         snapshot = reader.snapshot()
         rows = fetch(
             connection,
-            "SELECT f.path, f.source, f.size, f.mtime_ns, f.state, f.reason, count(c.id) FROM files f "
+            "SELECT f.path, f.source, f.size, f.mtime_ns, f.ctime_ns, f.state, f.reason, count(c.id) FROM files f "
             "LEFT JOIN chunks c ON c.file_id = f.id WHERE f.generation = ? GROUP BY f.id",
             (snapshot.generation,),
         )
         files = {row[0]: IndexedFile(*row[1:]) for row in rows}
         space = snapshot.space
+        cut = fetch(
+            connection, "SELECT chunk_tokens, chunk_overlap FROM generations WHERE id = ?", (snapshot.generation,)
+        )
         return IndexCounts(
+            chunk_tokens=cut[0][0],
+            chunk_overlap=cut[0][1],
             files=files,
             chunks=sum(file.chunks for file in files.values()),
             keyword_rows=_one(reader, f"SELECT count(*) FROM {fts_table(snapshot.generation)}_docsize"),

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import apsw
 
 from recallite.index.filters import Filter
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table
-from recallite.index.tokens import CJK_RUN
+from recallite.index.tokens import UNSPACED_RUN
 
 _COMMON_SHARE = 0.5
 """FTS5 gives terms of more than half the rows no weight; ranking by them costs time and says nothing."""
@@ -49,6 +50,8 @@ class KeywordQuery:
     """All terms in a row, when there are several."""
     related: tuple[Related, ...] = ()
     literal: str = ""
+    spelling: bool = False
+    """Whether the signs in `literal` matter: chunks that hold it as it is come first (`C++`, `a->b`)."""
     distinctive: bool = True
     """Whether holding every term says much; false when only a common word was left of a sentence."""
 
@@ -87,6 +90,10 @@ class KeywordIndex:
         if query.phrase is not None:
             found = self._match(f"{query.phrase.fts} AND ({everything})", generation, limit, where)
             phrase_rows = {id_ for id_, _, _ in found}
+        spelt: list[tuple[int, float, int]] = []
+        if query.spelling:
+            spelt = self._match(everything, generation, limit, where, holding=query.literal)
+            rows.update((id_, (rank, (1.0,) * len(query.terms))) for id_, rank, _ in spelt)
         if len(query.terms) > 1:
             full = (1.0,) * len(query.terms)
             rows.update((id_, (rank, full)) for id_, rank, _ in self._match(everything, generation, limit, where))
@@ -95,6 +102,10 @@ class KeywordIndex:
         hits = [
             _hit(id_, rank, held, weights, phrase=id_ in phrase_rows, query=query) for id_, (rank, held) in rows.items()
         ]
+        verbatim = {id_ for id_, _, _ in spelt}
+        hits = [replace(hit, score=0.5 + hit.score / 2) if hit.chunk_id in verbatim else hit for hit in hits]
+        if not hits and query.spelling:
+            return self._literal(query.literal, generation, limit, where)
         return sorted(hits, key=lambda hit: (not hit.exact, -hit.score, hit.chunk_id))
 
     def _any_term(
@@ -126,16 +137,25 @@ class KeywordIndex:
             found.append((id_, rank, tuple(held)))
         return found
 
-    def _match(self, expression: str, generation: int, limit: int, where: Filter) -> list[tuple[int, float, int]]:
+    def _match(
+        self, expression: str, generation: int, limit: int, where: Filter, *, holding: str | None = None
+    ) -> list[tuple[int, float, int]]:
+        """Rows in the order of their rank; `holding` narrows them to those with this very text."""
         table = fts_table(generation)
-        sql = f"SELECT rowid, rank, recallite_matched({table}) FROM {table} WHERE {table} MATCH ?"
-        parameters: tuple[object, ...] = (expression,)
+        sql = f"SELECT {table}.rowid, rank, recallite_matched({table}) FROM {table}"
+        parameters: list[Any] = [expression]
+        if holding is not None:
+            sql += f" JOIN chunks ON chunks.id = {table}.rowid"
+        sql += f" WHERE {table} MATCH ?"
+        if holding is not None:
+            sql += " AND instr(chunks.text, ?) > 0"
+            parameters.append(holding)
         if where:
             allowed, values = where.chunk_ids(generation)
-            sql += f" AND +rowid IN ({allowed})"  # the + keeps SQLite from one look-up per allowed row
-            parameters += values
+            sql += f" AND +{table}.rowid IN ({allowed})"  # the + keeps SQLite from a look-up per allowed row
+            parameters.extend(values)
         sql += " ORDER BY rank LIMIT ?"
-        return fetch(self._connection, sql, (*parameters, limit))  # type: ignore[arg-type]
+        return fetch(self._connection, sql, (*parameters, limit))
 
     def _literal(self, text: str, generation: int, limit: int, where: Filter) -> list[KeywordHit]:
         """For queries without a letter or digit (`***`, an emoji): the characters as they are."""
@@ -197,7 +217,7 @@ def _matched(api: apsw.FTS5ExtensionApi, *arguments: object) -> int:
 
 def split_scripts(text: str) -> list[str]:
     """Text cut where a run of CJK characters begins or ends: `SSH铁律` → `SSH`, `铁律`."""
-    edges = sorted({0, len(text), *(edge for m in CJK_RUN.finditer(text) for edge in m.span())})
+    edges = sorted({0, len(text), *(edge for m in UNSPACED_RUN.finditer(text) for edge in m.span())})
     return [text[start:end] for start, end in pairwise(edges)]
 
 

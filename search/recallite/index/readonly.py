@@ -40,11 +40,14 @@ class ReadOnlyDatabase:
         self.path = path
         self.immutable = False
         self._lock = threading.RLock()
+        self._identity: tuple[int, ...] | None = None
         self._pid = os.getpid()
         with _registry:
             shared = str(path) in _written_here
             self._identity = _identity(path)
             self.connection = self._connect_any(shared)
+            if self.immutable:
+                self._identity = _identity(path, content=True)
             self.closed = False
             _open.add(self)
 
@@ -88,9 +91,9 @@ class ReadOnlyDatabase:
         """Whether the path still names the file that is open, in the way it was opened."""
         if self.closed or self._pid != os.getpid():
             return False
-        if self.immutable and log_size(self.path) > 0:
-            return False
-        return _identity(self.path) == self._identity
+        if self.immutable and _beside(self.path, "-wal").exists():
+            return False  # a writer has come
+        return _identity(self.path, content=self.immutable) == self._identity
 
     def close(self) -> None:
         """Wait for a read under way, then close. A connection from before a fork is left alone."""
@@ -127,12 +130,13 @@ def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path, *, content: bool = False) -> tuple[int, ...] | None:
+    """Which file stands there; with `content` also its state, for a connection that SQLite tells no changes."""
     try:
         info = path.stat()
     except OSError:
         return None
-    return info.st_dev, info.st_ino
+    return (info.st_dev, info.st_ino, *((info.st_size, info.st_mtime_ns) if content else ()))
 
 
 def _forget_registry_lock() -> None:

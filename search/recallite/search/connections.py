@@ -41,7 +41,8 @@ class SearchConnections:
             return found
         with self._lock:
             if found is not None:
-                self._open.pop(me).reader.close()
+                self._open.pop(me, None)
+                found.reader.close()
             self._drop_ended_threads()
             if self._closed:
                 raise ValueError("this MemorySearch is closed")

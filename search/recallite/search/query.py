@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from recallite.index.keyword import WORD, KeywordQuery, Related, Term, split_scripts
-from recallite.index.tokens import CJK_RUN, fold
+from recallite.index.tokens import UNSPACED_RUN, fold
 from recallite.search.stopwords import STOP_WORDS
 
 MAX_TERMS = 32
@@ -15,6 +15,9 @@ MAX_CHARACTERS = 10_000
 _PART_SHARE, _STEM_SHARE = 0.3, 0.8
 """What holding a part of a joined word, or another form of a word, counts beside the word itself."""
 _LEAST_STEM = 4
+_SIGN = re.compile(r"[^\w\s]")
+_LONGEST_SPELLING = 200
+"""Characters; a longer query with signs in it is not looked for as it is spelt."""
 _ENDING = re.compile(r"(?:ings?|ed|es|s|e|er|ers|en|em|ly|ies|y|ung|ungen|ment|ments|ation|ations|ions?)$")
 _IDENTIFIER = re.compile(r"\d|[_./\\:@#-]\w|[a-z][A-Z]|[A-Z]{2}")
 """What names a thing rather than describes it: digits, joined words, camelCase, capitals."""
@@ -25,40 +28,50 @@ def parse_query(text: str) -> KeywordQuery:
     """The terms of a query.
 
     Stop words are left out if something remains. A word with inner punctuation (`dec-0054`, `don't`) is one
-    term: its parts in a row. Runs of Chinese, Japanese and Korean become pairs of characters.
+    term: its parts in a row. Runs of scripts without spaces (Chinese, Japanese, …) become pairs of characters.
     """
     text = text[:MAX_CHARACTERS]
-    atoms = [part for word in text.split() for part in split_scripts(word)]
+    atoms = [part for word in text.split() for part in split_scripts(fold(word)) if _tokens(part)]
     terms: dict[str, Term] = {}
-    sequence: list[str] = []
-    identifiers = False
     stopped: dict[str, Term] = {}
     for atom in atoms:
-        tokens = _tokens(atom)
-        if not tokens:
-            continue
-        sequence.extend(tokens)
-        if CJK_RUN.fullmatch(atom):
+        if UNSPACED_RUN.fullmatch(atom):
             _add_pairs(atom, terms)
             continue
-        term = _term(tokens)
-        if len(tokens) == 1 and tokens[0] in STOP_WORDS:
-            stopped[term.fts] = term
-            continue
-        identifiers = identifiers or bool(_IDENTIFIER.search(atom))
-        terms[term.fts] = term
+        term = _term(_tokens(atom))
+        (stopped if len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS else terms)[term.fts] = term
     dropped = bool(terms) and bool(stopped)
     chosen = list((terms or stopped).values())[:MAX_TERMS]
-    phrase = _term(sequence) if len(sequence) > 1 and len(sequence) <= 2 * MAX_TERMS else None
-    if phrase is not None and len(chosen) == 1 and chosen[0].tokens == phrase.tokens:
+    phrase = _phrase(atoms)
+    if phrase is not None and len(chosen) == 1 and chosen[0].fts == phrase.fts:
         phrase = None
+    stripped = text.strip().replace("\0", "")
     return KeywordQuery(
         terms=tuple(chosen),
         phrase=phrase,
         related=tuple(_related(chosen))[:MAX_TERMS],
-        literal=text.strip().replace("\0", ""),
-        distinctive=not dropped or len(chosen) > 1 or identifiers,
+        literal=stripped,
+        spelling=len(stripped) <= _LONGEST_SPELLING and bool(_SIGN.search(stripped)),
+        distinctive=not dropped or len(chosen) > 1 or bool(_IDENTIFIER.search(text)),
     )
+
+
+def _phrase(atoms: list[str]) -> Term | None:
+    """All of the query in a row, as the index has it.
+
+    Behind a run of an unspaced script the index holds its last character alone; a run at the query's end may go
+    on in the text, so there a single character is a prefix and longer runs end with their last pair.
+    """
+    tokens: list[str] = []
+    for number, atom in enumerate(atoms):
+        tokens.extend(_tokens(atom))
+        if UNSPACED_RUN.fullmatch(atom) and len(atom) > 1 and number < len(atoms) - 1:
+            tokens.append(atom[-1])
+    if not 1 < len(tokens) <= 2 * MAX_TERMS:
+        return None
+    if len(atoms[-1]) == 1 and UNSPACED_RUN.fullmatch(atoms[-1]):
+        return Term(f'"{" ".join(tokens)}"*', (*tokens[:-1], f"{tokens[-1]}*"))
+    return _term(tokens)
 
 
 def _related(terms: list[Term]) -> Iterator[Related]:
@@ -82,22 +95,21 @@ def _stem(token: str) -> str | None:
 
 
 def _tokens(atom: str) -> list[str]:
-    """The tokens that the keyword index holds for these characters, in order."""
+    """The tokens that the keyword index holds for a folded part of a word, in order."""
     found: list[str] = []
-    for part in split_scripts(fold(atom)):
-        if CJK_RUN.fullmatch(part):
+    for part in split_scripts(atom):
+        if UNSPACED_RUN.fullmatch(part):
             found.extend(part[i : i + 2] for i in range(len(part) - 1)) if len(part) > 1 else found.append(part)
         else:
             found.extend(WORD.findall(part))
     return found
 
 
-def _add_pairs(run: str, terms: dict[str, Term]) -> None:
-    folded = fold(run)
+def _add_pairs(folded: str, terms: dict[str, Term]) -> None:
     if len(folded) == 1:
         terms[folded] = Term(f'"{folded}"*', (f"{folded}*",))
         return
-    for token in _tokens(run):
+    for token in _tokens(folded):
         terms.setdefault(token, _one(token))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -140,7 +141,12 @@ class Searcher:
         space = snapshot.space
         cosines: dict[int, float] = {}
         if vector is not None and space is not None:
-            cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+            try:
+                cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+            except apsw.SQLError as error:
+                # sqlite-vec reports damage in its tables as an error of the statement.
+                vector = None
+                reason = f"the vectors cannot be read ({error}): run `recallite index --force`"
         use_keyword = self.settings.hybrid or vector is None
         words = (
             index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where) if use_keyword else []
@@ -167,13 +173,13 @@ class Searcher:
         for scored in chosen:
             rows = fetch(
                 index.reader.connection,
-                "SELECT f.path, f.source, f.size, f.mtime_ns, c.start_line, c.end_line, c.text "
+                "SELECT f.path, f.source, f.size, f.mtime_ns, f.ctime_ns, f.hash, c.start_line, c.end_line, c.text "
                 "FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id = ?",
                 (scored.chunk_id,),
             )
             if not rows:
                 continue  # a vector whose chunk went while the extension was missing
-            path, source, size, mtime_ns, start, end, text = rows[0]
+            path, source, *state, start, end, text = rows[0]
             parts = ScoreParts(scored.keyword, scored.vector, scored.cosine, scored.bm25, scored.exact)
             hits.append(
                 Hit(
@@ -184,19 +190,28 @@ class Searcher:
                     snippet=snippet(text, query),
                     source=source,
                     chunk_id=scored.chunk_id,
-                    stale=source == "memory" and _changed(self.settings.workspace / path, size, mtime_ns),
+                    stale=source == "memory" and _changed(self.settings.workspace / path, *state),
                     parts=parts if explain else None,
                 )
             )
         return hits
 
 
-def _changed(location: Path, size: int, mtime_ns: int) -> bool:
+def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
+    """Whether the file is no longer as it was indexed. Its content is read only when nothing but ctime differs."""
     try:
         info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
+        if (info.st_size, info.st_mtime_ns) != (size, mtime_ns):
+            return True
+        if ctime_ns in (0, info.st_ctime_ns) or size > _LARGEST_READ:
+            return False
+        return hashlib.sha256(location.read_bytes()).digest() != hash_
     except OSError:
         return True
-    return (info.st_size, info.st_mtime_ns) != (size, mtime_ns)
+
+
+_LARGEST_READ = 1_000_000
+"""Bytes; a larger file that differs in nothing but its change time is taken for unchanged until the next scan."""
 
 
 def _space_id(snapshot: Snapshot) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import threading
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import apsw
 
-from recallite.errors import FencedError, LeaseHeldError
-from recallite.index.readonly import ReadOnlyDatabase, expect_writer
+from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
+from recallite.index.readonly import ReaderClosedError, ReadOnlyDatabase, expect_writer
 from recallite.index.rows import Parameters, Row, fetch
 from recallite.work.holder import Holder
 from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark, Pause
+
+logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 30.0
 """A lease lives this long without renewal; the lease of a process that died on this host ends at once."""
@@ -182,20 +185,31 @@ class SqliteQueue:
             self._connection = self._database = None
 
     def _read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        with self._lock:
+        with self._lock, self._our_errors():
             return fetch(self._open(), sql, parameters)
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
-        with self._lock:
+        with self._lock, self._our_errors():
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            what = "the disk is full" if isinstance(error, apsw.FullError) else f"{type(error).__name__}: {error}"
+            raise QueueUnreachableError(f"the work queue {self._path} cannot be used ({what})") from error
+        except ReaderClosedError as error:
+            raise QueueUnreachableError(f"the work queue {self._path} is being opened for writing") from error
 
     def _open(self) -> apsw.Connection:
         if self._connection is not None and self._pid == os.getpid():
@@ -208,11 +222,28 @@ class SqliteQueue:
             return self._connection
         expect_writer(self._path)
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        os.close(descriptor)
+        try:
+            self._connection = self._connect()
+        except (apsw.CorruptError, apsw.NotADBError):
+            # Nothing in it is the truth: a scan finds again what it held.
+            aside = self._path.with_name(f"{self._path.name}.damaged-{int(time.time())}")
+            for suffix in ("-wal", "-shm", ""):
+                beside = self._path.with_name(self._path.name + suffix)
+                if beside.exists():
+                    beside.rename(aside.with_name(aside.name + suffix))
+            logger.warning("the work queue %s was damaged: moved to %s and begun anew", self._path, aside)
+            self._connection = self._connect()
+        self._pid = os.getpid()
+        return self._connection
+
+    def _connect(self) -> apsw.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
-        connection.set_busy_timeout(10_000)
-        connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
-        connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
-        self._connection, self._pid = connection, os.getpid()
+        try:
+            connection.set_busy_timeout(10_000)
+            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+            connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+        except BaseException:
+            connection.close()
+            raise
         return connection

@@ -89,10 +89,13 @@ def find_memory_file(
             return None
         return _find_below(workspace, workspace, parts, None)
     for extra in extra_paths:
+        found = None
         if location == extra:
-            return _find_below(workspace, extra.parent, (extra.name,), None)
-        if location.is_relative_to(extra):
-            return _find_below(workspace, extra, location.relative_to(extra).parts, IgnoreRules(exclude))
+            found = _find_below(workspace, extra.parent, (extra.name,), None)
+        elif location.is_relative_to(extra):
+            found = _find_below(workspace, extra, location.relative_to(extra).parts, IgnoreRules(exclude))
+        if found is not None:
+            return found
     return None
 
 

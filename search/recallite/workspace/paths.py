@@ -29,9 +29,12 @@ class AllowedPath:
     parts: tuple[str, ...]
 
 
-def resolve_memory_path(path: str, workspace: Path, extra_paths: Sequence[Path] = ()) -> AllowedPath:
+def resolve_memory_path(
+    path: str, workspace: Path, extra_paths: Sequence[Path] = (), *, literal: bool = False
+) -> AllowedPath:
     """Where a note asked for by an agent lies, if it may be read at all.
 
+    A backslash stands for a slash, unless `literal`: then it is part of a name where the system allows that.
     Raises MemoryPathError with the reason: empty, `..` in it, outside the memory, not Markdown.
     Does not touch the disk.
     """
@@ -40,7 +43,7 @@ def resolve_memory_path(path: str, workspace: Path, extra_paths: Sequence[Path] 
         raise MemoryPathError("path is required, such as MEMORY.md or memory/2026-02-10.md")
     if "\0" in asked:
         raise MemoryPathError("path has a NUL character")
-    if os.sep == "/":
+    if os.sep == "/" and not literal:
         asked = asked.replace("\\", "/")
     if ".." in Path(asked).parts:
         raise MemoryPathError(f"{path!r} has '..' in it: give the path as search results print it")
@@ -124,6 +127,17 @@ def _open_checked(root: Path, parts: Sequence[str]) -> int:
     return os.open(location, os.O_RDONLY | _BINARY)
 
 
+def _existing_literal(path: str, workspace: Path, extra_paths: Sequence[Path]) -> AllowedPath | None:
+    """The note whose name has the very backslashes of `path`, if there is one."""
+    if "\\" not in path or os.sep != "/":
+        return None
+    try:
+        allowed = resolve_memory_path(path, workspace, extra_paths, literal=True)
+    except MemoryPathError:
+        return None
+    return allowed if os.path.lexists(allowed.root.joinpath(*allowed.parts)) else None
+
+
 def read_excerpt(
     path: str,
     workspace: Path,
@@ -136,7 +150,7 @@ def read_excerpt(
 
     A file that does not exist gives empty text. Raises MemoryPathError for what must not be read.
     """
-    allowed = resolve_memory_path(path, workspace, extra_paths)
+    allowed = _existing_literal(path, workspace, extra_paths) or resolve_memory_path(path, workspace, extra_paths)
     try:
         data, _ = read_beneath(allowed.root, allowed.parts)
     except FileNotFoundError:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite.index.keyword import WORD
-from recallite.index.tokens import CJK_RUN, fold, index_form
+from recallite.index.tokens import UNSPACED_RUN, fold, index_form
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_every_cjk_character_is_a_word_to_fts5() -> None:
     connection = apsw.Connection(":memory:")
     connection.execute("CREATE VIRTUAL TABLE f USING fts5(body, tokenize='unicode61 remove_diacritics 2')")
     for code in [*range(0x3041, 0x3097), *range(0x4E00, 0x4E80), *range(0xAC00, 0xAC40), 0x20000, 0x3005, 0x30FC]:
-        assert CJK_RUN.fullmatch(fold(chr(code)))
+        assert UNSPACED_RUN.fullmatch(fold(chr(code)))
         connection.execute("INSERT INTO f VALUES (?)", (index_form(chr(code)),))
         [(count,)] = connection.execute("SELECT count(*) FROM f WHERE f MATCH ?", (f'"{fold(chr(code))}"*',)).fetchall()
         assert count >= 1, hex(code)

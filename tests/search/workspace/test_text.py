@@ -20,7 +20,7 @@ def test_decoding_gives_text_that_every_encoder_takes_or_says_binary(data: bytes
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_utf16_and_utf8_with_marks_are_read_as_written(text: str) -> None:
-    assert decode(b"\xff\xfe" + text.encode("utf-16-le")) == text or text.startswith("\0\0")
+    assert decode(b"\xff\xfe" + text.encode("utf-16-le")) == text or text.startswith("\0")
     assert decode(b"\xfe\xff" + text.encode("utf-16-be")) == text
     assert decode(b"\xef\xbb\xbf" + text.encode()) == text
 

@@ -7,14 +7,22 @@ could not be indexed at all, 130 after Ctrl-C. What was done is kept in every ca
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import apsw
+
+from recallite.cli.output import visible
+from recallite.errors import RecalliteError
+
 if TYPE_CHECKING:
     from recallite.config import AgentSettings
+    from recallite.work import WorkQueue
     from recallite_worker.executor import AgentOutcome
 
 EXIT_OK, EXIT_FAILED, EXIT_DEGRADED, EXIT_INTERRUPTED = 0, 1, 3, 130
@@ -39,22 +47,38 @@ def run(args: argparse.Namespace) -> int:
     for agent in agents:
         if agent not in enabled:
             print(f"{agent.agent}: memory search is switched off (memorySearch.enabled)")
+    # What ends an agent's run is told below, once, and not in the log as well.
+    logging.getLogger("recallite_worker.executor").addHandler(logging.NullHandler())
     queue = SqliteQueue(queue_path(settings.state_dir))
     began = time.monotonic()
-    with progress_display() as display:
-        executor = EmbeddedExecutor(queue, observe=display.update)
-        interrupted = _Interrupts(executor.stop)
-        with interrupted:
-            for agent in enabled:
-                queue.mark(agent.agent, [SCAN])
-            outcomes = executor.run(enabled, rebuild=args.force)
-    queue.close()
-    seconds = time.monotonic() - began
-    codes = [_report(agent, outcomes.get(agent.agent), seconds) for agent in enabled]
+    try:
+        with progress_display() as display:
+            executor = EmbeddedExecutor(queue, observe=display.update)
+            interrupted = _Interrupts(executor.stop)
+            with interrupted:
+                for agent in enabled:
+                    queue.mark(agent.agent, [SCAN])
+                outcomes = executor.run(enabled, rebuild=args.force)
+        seconds = time.monotonic() - began
+        codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
+    except apsw.Error as error:
+        raise _queue_unusable(queue_path(settings.state_dir), error) from error
+    finally:
+        queue.close()
     if interrupted.happened:
         print("interrupted: what was done is kept; run `recallite index` to go on", file=sys.stderr)
         return EXIT_INTERRUPTED
     return max(codes, key=[EXIT_OK, EXIT_DEGRADED, EXIT_FAILED].index, default=EXIT_OK)
+
+
+def _queue_unusable(path: Path, error: apsw.Error) -> RecalliteError:
+    """Errors of an index become results; what comes through as SQLite's own is the queue's."""
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return RecalliteError(f"the queue {path} is locked by another process: run `recallite index` again")
+    return RecalliteError(
+        f"the queue {path} cannot be used ({error}): stop all recallite processes and delete it; "
+        "the next run makes it anew, and no note is lost"
+    )
 
 
 class _Interrupts:
@@ -81,16 +105,20 @@ class _Interrupts:
             signal.signal(number, handler)  # type: ignore[arg-type]  # what signal() returned before
 
 
-def _report(agent: AgentSettings, outcome: AgentOutcome | None, seconds: float) -> int:
+def _report(agent: AgentSettings, outcome: AgentOutcome | None, queue: WorkQueue, seconds: float) -> int:
     from recallite.client import MemorySearch
+    from recallite.errors import LeaseHeldError
 
     if outcome is None:
+        return EXIT_FAILED
+    if isinstance(outcome.error, LeaseHeldError):
+        print(f"{agent.agent}: {_held(queue.holder(agent.agent))}", file=sys.stderr)
         return EXIT_FAILED
     if outcome.error is not None:
         print(f"{agent.agent}: failed: {outcome.error}", file=sys.stderr)
         return EXIT_FAILED
     with MemorySearch(settings=agent) as memory:
-        status = memory.status()
+        status = memory.status(look_at_queue=False)  # this run has just emptied it
     vectors = status.vectors
     model = f" ({status.provider}/{status.model})" if status.provider else ""
     print(
@@ -100,10 +128,24 @@ def _report(agent: AgentSettings, outcome: AgentOutcome | None, seconds: float) 
     )
     for failure in status.failures:
         line = f":{failure.start_line}" if failure.start_line is not None else ""
-        print(f"  failed: {failure.path}{line}: {failure.reason}")
+        print(visible(f"  failed: {failure.path}{line}: {failure.reason}"))
     for skipped in status.skipped:
-        print(f"  left out: {skipped.path}: {skipped.reason}")
-    return _verdict(agent, outcome, degraded=bool(status.failures or vectors.pending or status.unindexed))
+        print(visible(f"  left out: {skipped.path}: {skipped.reason}"))
+    for problem in status.problems:
+        if outcome.provider_reason is None or outcome.provider_reason not in problem:  # that is told below
+            print(visible(f"  ! {problem}"))
+    return _verdict(agent, outcome, degraded=status.health != "ok")
+
+
+def _held(holder: str | None) -> str:
+    """For people: who is at work on the agent, and what to do about it."""
+    from recallite.work.holder import Holder
+
+    if holder is None:
+        return "another process was indexing this agent: run `recallite index` again"
+    by = Holder.parse(holder)
+    who = f"process {by.pid}" if by.host == Holder.current().host else f"process {by.pid} on {by.host}"
+    return f"{who} is indexing this agent now: wait until it is done, or stop it"
 
 
 def _verdict(agent: AgentSettings, outcome: AgentOutcome, *, degraded: bool) -> int:

@@ -1,0 +1,1 @@
+"""The producer's commands; they join `recallite` through its entry points."""
