@@ -8,8 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import apsw
-
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_provider
 from recallite.errors import RecalliteError
@@ -144,7 +142,7 @@ class MemorySearch:
             return 0
         try:
             return queue.length(self.agent)
-        except (RecalliteError, apsw.Error, OSError):
+        except (RecalliteError, OSError):
             return 0
         finally:
             queue.close()

@@ -23,7 +23,6 @@ from recallite.types import Failure, Health, IndexStatus, SourceCount, VectorSta
 from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
-from recallite.work.sqlite import queue_path
 from recallite.workspace import Scan, scan_memory
 from recallite.workspace.files import is_below
 
@@ -152,13 +151,10 @@ def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[st
         if heartbeats is not None:
             found["workers"] = tuple(f"{name} ({said.get('lanes', '')})" for name, said in heartbeats())
     except QueueUnreachableError as error:
-        return found, [_Problem("degraded", str(error))]
-    except (apsw.BusyError, apsw.LockedError, IndexUnusableError) as error:
-        return found, [_Problem("degraded", f"the queue cannot be read now: {error}")]
-    except (apsw.Error, OSError) as error:
-        path = queue_path(settings.state_dir)
-        remedy = "stop all recallite processes and delete it; `recallite index` makes it anew, and no note is lost"
-        return found, [_Problem("degraded", f"the queue {path} cannot be read ({error}): {remedy}")]
+        remedy = "" if broker_url() is not None else "; a damaged one is begun anew by `recallite index`"
+        return found, [_Problem("degraded", f"{error}{remedy}")]
+    except (IndexUnusableError, OSError) as error:  # files beside the queue that may not be read
+        return found, [_Problem("degraded", f"the work queue cannot be read: {error}")]
     return found, []
 
 

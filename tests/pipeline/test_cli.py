@@ -10,11 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import apsw
 import pytest
 
 from recallite.testing.behaviours import Delay
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
+from recallite.work.sqlite import SqliteQueue, queue_path
 
 
 @pytest.fixture
@@ -194,3 +197,144 @@ def test_a_terminal_sees_a_bar(lab) -> None:
     text = shown.decode("utf-8", "replace")
     assert "files" in text and "vectors" in text
     assert re.search(r"\d+/60", text) and "%" in text
+
+
+def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
+    with ProviderServer() as server:
+        process = start_index(lab, server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while server.requests < 1 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        second = lab.run("index", check=False, OPENAI_API_KEY=PLANTED_KEY)
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    assert second.returncode == 1
+    assert second.stderr.splitlines() == [
+        f"main: process {process.pid} is indexing this agent now: wait until it is done, or stop it"
+    ]
+
+
+@pytest.mark.parametrize("agent", ["search", "status", "get", "config"])
+def test_an_agent_may_be_called_like_a_command(lab, agent: str) -> None:
+    _ = lab.settings
+    file = lab.root / "openclaw.json"
+    workspace = str(lab.workspace)
+    file.write_text(json.dumps({"agents": {"defaults": {"workspace": workspace}, "list": [{"id": agent}]}}))
+    env = {**os.environ, "OPENCLAW_STATE_DIR": str(lab.root / "state")}
+    command = [sys.executable, "-m", "recallite.cli.main", "--config", str(file), "index", "--agent", agent]
+
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{agent}: 0 files")
+
+
+@pytest.mark.parametrize("arguments", [["--query=-x"], ["--query", "-x"], ["--query", "--json"], ["--", "-x"]])
+def test_a_query_may_begin_with_a_dash(keyword, arguments: list[str]) -> None:
+    keyword.note("memory/dash.md", "call it with -x, or with --json")
+    keyword.run("index", check=False)
+
+    assert "memory/dash.md" in keyword.run("search", *arguments).stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_any_encoding_of_the_output_will_do(keyword, encoding: str) -> None:
+    keyword.note("memory/税関.md", "税関 und Grüße 🙂\n")
+    keyword.run("index", check=False)
+
+    found = keyword.run("search", "税関", PYTHONIOENCODING=encoding)
+    as_json = keyword.run("search", "税関", "--json", PYTHONIOENCODING=encoding)
+    got = keyword.run("get", "memory/税関.md", PYTHONIOENCODING=encoding)
+    status = keyword.run("status", check=False, PYTHONIOENCODING=encoding)
+
+    assert r"memory/\u7a0e\u95a2.md:1-1" in found.stdout
+    assert json.loads(as_json.stdout)["results"][0]["path"] == "memory/税関.md"
+    assert r"\u7a0e" in got.stdout
+    assert "Traceback" not in status.stderr and status.returncode == 3
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(keyword) -> None:
+    keyword.note("memory/a\x1b[31m\nb.md", "quokka")
+    keyword.note("memory/c\x1b]0;x\x07.md", b"\0\1binary")
+    indexed = keyword.run("index", check=False)
+    shown = [indexed, keyword.run("search", "quokka"), keyword.run("status", "--verbose", check=False)]
+    shown.append(keyword.run("get", "memory/no\x1bsuch.txt", check=False))
+
+    for done in shown:
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stdout + done.stderr), done.args
+    assert r"memory/a\x1b[31m\nb.md:1-1" in shown[1].stdout
+
+
+def test_the_worst_agent_decides_the_exit_code_of_status(lab) -> None:
+    _ = lab.settings
+    good = {"id": "good", "workspace": str(lab.workspace)}
+    stale = {"id": "stale", "workspace": str(lab.root / "nowhere")}
+    never = {"id": "never", "workspace": str(lab.workspace)}
+    env = {**os.environ, "OPENCLAW_STATE_DIR": str(lab.root / "state")}
+
+    def run(agents: list[dict[str, str]], *arguments: str) -> int:
+        file = lab.root / "openclaw.json"
+        file.write_text(json.dumps({"agents": {"list": agents}}))
+        command = [sys.executable, "-m", "recallite.cli.main", "--config", str(file), *arguments]
+        return subprocess.run(command, env=env, capture_output=True, check=False).returncode
+
+    assert run([good], "index") == 0
+    assert run([good, stale], "index") == 3
+    assert run([good], "status") == 0
+    assert run([good, stale], "status") == 3
+    assert run([never, stale, good], "status") == 1
+    assert run([good, stale, never], "status") == 1
+
+
+def test_a_missing_workspace_is_no_success(lab) -> None:
+    lab.workspace.rmdir()
+
+    indexed = lab.run("index", check=False)
+    status = lab.run("status", check=False)
+
+    assert indexed.returncode == status.returncode == 3
+    assert f"! the workspace {lab.workspace} does not exist" in indexed.stdout
+    assert "Memory of main: degraded" in status.stdout
+
+
+def test_lost_vectors_are_no_success(lab) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.memory_search = {"provider": "builtin", "store": {"vector": {"enabled": False}}}
+    lab.run("index")
+    with apsw.Connection(str(lab.settings.index_path)) as index:
+        index.execute("DELETE FROM vectors_1")
+
+    done = lab.run("index", check=False)
+
+    assert done.returncode == 3
+    assert "1 chunks lost their vectors" in done.stdout
+
+
+def test_a_search_says_that_changes_wait(keyword) -> None:
+    keyword.run("index", check=False)
+    before = keyword.run("search", "router")
+    queue = SqliteQueue(queue_path(keyword.settings.state_dir))
+    queue.mark("main", ["memory/a.md", "memory/b.md"])
+    queue.close()
+
+    after = keyword.run("search", "router")
+    as_json = json.loads(keyword.run("search", "router", "--json").stdout)
+
+    assert "wait" not in before.stderr
+    assert "[2 changes wait to be indexed" in after.stderr
+    assert as_json["pending_files"] == 2
+
+
+def test_a_refused_ignore_line_ends_neither_index_nor_status(lab, tmp_path: Path) -> None:
+    extra = tmp_path / "extra"
+    extra.mkdir()
+    (extra / "a.md").write_text("quokka")
+    (extra / ".gitignore").write_text("!\n[z-a]\n\\\n")
+    lab.memory_search = {"extraPaths": [str(extra)], "exclude": ["[z-a]"]}
+
+    indexed = lab.run("index")
+    status = lab.run("status")
+
+    assert "main: 1 files" in indexed.stdout
+    assert "ok" in status.stdout

@@ -318,7 +318,9 @@ class _Slice:
         if self.lane == "live":
             self.result.more = not lane_complete
         else:
-            self.result.more = not text_complete or (self.stop() and waiting > 0)
+            # A provider that fails is not asked again at once: `retry_after_seconds` says when.
+            interrupted = self.stop() and self.result.provider_reason is None
+            self.result.more = not text_complete or (interrupted and waiting > 0)
         if text_complete and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())

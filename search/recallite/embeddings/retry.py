@@ -46,7 +46,8 @@ def embed_all(
 
     `on_vectors` gets (number of the text, vector) pairs after each request, so that they can be kept at
     once; what it raises ends the run. `stop` is asked before each request and once a second of waiting;
-    when it says yes, the rest comes back as failures that are not permanent. `sleep` takes seconds.
+    when it says yes, the rest comes back as failures that are not permanent; but if it says so while a request
+    waits to be tried again, the error of that request is raised. `sleep` takes seconds.
 
     A request that is refused is halved until the refused text stands alone; one that does not end in
     time is halved too. Only transient errors are retried, `attempts` times in all for a request.
@@ -185,6 +186,8 @@ class _Run:
         else:
             self.stack.append(request)
         self._pause(wait)
+        if self.stop():
+            raise error  # who stops a run must learn that the provider was failing, or it would begin anew for ever
 
     def _pause(self, seconds: float) -> None:
         left = seconds

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
+import subprocess
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from recallite.workspace import Scan, scan_memory
 from recallite.workspace.files import find_memory_file
+from recallite.workspace.ignore import IgnoreRules
 
 
 @pytest.fixture
@@ -150,3 +155,76 @@ def test_a_named_pipe_is_not_read(workspace: Path) -> None:
 
     assert scan.files == {}
     assert scan.skipped[0].reason == "not a regular file"
+
+
+@pytest.mark.parametrize("line", ["!", "\\", "[z-a]", "[a", "/", "a[[:nonsense:]]"])
+def test_a_line_that_cannot_be_a_pattern_is_passed_over_and_named(workspace: Path, tmp_path: Path, line: str) -> None:
+    write(tmp_path, "x/a.md", "x/drop.md")
+    (tmp_path / "x/.gitignore").write_text(f"# mine\n{line}\ndrop.md\n")
+
+    scan = both_ways(workspace, [tmp_path / "x"], [line])
+    rules = IgnoreRules([line])
+    below = rules.enter(tmp_path / "x", (), [".gitignore"])
+
+    assert sorted(scan.files) == [f"{tmp_path}/x/a.md"]
+    assert [(r.file, r.reason.partition(", is")[0]) for r in rules.refused] == [(None, f"pattern 1, {line!r}")]
+    assert [r.file for r in below.refused] == [tmp_path / "x/.gitignore"]
+    assert below.refused[0].reason.startswith(f"line 2, {line!r}, is passed over: ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["*", "!*/", "!*.md"], ["a.md", "doc/b.md", "sub/c.md", "sub/deep/d.md"]),
+        (["sub/**", "!sub/deep/", "!sub/deep/**"], ["a.md", "doc/b.md", "sub/deep/d.md"]),
+        (["*/", "!doc/"], ["a.md", "doc/b.md"]),
+        (["\ufeffa.md"], ["doc/b.md", "sub/c.md", "sub/deep/d.md"]),
+        (["sub/", "!sub/deep/d.md"], ["a.md", "doc/b.md"]),
+        (["/*", "!/sub", "/sub/*", "!/sub/deep"], ["sub/deep/d.md"]),
+        (["a.md\r", "doc/ "], ["sub/c.md", "sub/deep/d.md"]),
+    ],
+)
+def test_what_is_taken_back_is_found(workspace: Path, tmp_path: Path, lines: list[str], found: list[str]) -> None:
+    write(tmp_path, "x/a.md", "x/doc/b.md", "x/sub/c.md", "x/sub/deep/d.md")
+    (tmp_path / "x/.gitignore").write_bytes("\n".join(lines).encode())
+
+    scan = both_ways(workspace, [tmp_path / "x"])
+
+    assert sorted(os.path.relpath(path, tmp_path / "x") for path in scan.files) == found
+
+
+NAMES = ["a", "b", "doc", "deep", "sub"]
+GLOBS = [
+    *NAMES, "*", "**", "*.md", "a*", "?", "[ab]", "[!a]", "README.md", "[[:alpha:]]", "**a", "x\\ y.md", "x y.md ",
+    "\\a", "[z-a]", "[a", "[]a]*", "[a-]", "\\",
+]  # fmt: skip
+
+
+def random_lines(chance: random.Random) -> Iterator[str]:
+    for _ in range(chance.randint(1, 4)):
+        names = "/".join(chance.choice(GLOBS) for _ in range(chance.choice([1, 1, 1, 2, 2, 3])))
+        yield chance.choice(["", "", "!"]) + chance.choice(["", "", "/"]) + names + chance.choice(["", "", "/"])
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: nothing to compare with")
+@pytest.mark.parametrize("seed", range(25))
+def test_git_leaves_out_the_same(workspace: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    root = tmp_path / "x"
+    folders = [root]
+    for _ in range(6):
+        folders.append(chance.choice(folders) / chance.choice(NAMES))
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder, *chance.sample(["a.md", "b.md", "x y.md", "README.md"], 2))
+    for folder in chance.sample(folders, 2):
+        (folder / ".gitignore").write_text("\n".join(random_lines(chance)))
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "init", "--quiet", root], env=env, check=True)
+    command = ["git", "ls-files", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=True).stdout
+
+    scan = both_ways(workspace, [root])
+
+    expected = sorted(path for path in listed.split("\0") if path.endswith(".md"))
+    assert sorted(os.path.relpath(path, root) for path in scan.files) == expected

@@ -11,14 +11,10 @@ import logging
 import signal
 import sys
 import time
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import apsw
-
 from recallite.cli.output import visible
-from recallite.errors import RecalliteError
 
 if TYPE_CHECKING:
     from recallite.config import AgentSettings
@@ -61,24 +57,12 @@ def run(args: argparse.Namespace) -> int:
                 outcomes = executor.run(enabled, rebuild=args.force)
         seconds = time.monotonic() - began
         codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
-    except apsw.Error as error:
-        raise _queue_unusable(queue_path(settings.state_dir), error) from error
     finally:
         queue.close()
     if interrupted.happened:
         print("interrupted: what was done is kept; run `recallite index` to go on", file=sys.stderr)
         return EXIT_INTERRUPTED
     return max(codes, key=[EXIT_OK, EXIT_DEGRADED, EXIT_FAILED].index, default=EXIT_OK)
-
-
-def _queue_unusable(path: Path, error: apsw.Error) -> RecalliteError:
-    """Errors of an index become results; what comes through as SQLite's own is the queue's."""
-    if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return RecalliteError(f"the queue {path} is locked by another process: run `recallite index` again")
-    return RecalliteError(
-        f"the queue {path} cannot be used ({error}): stop all recallite processes and delete it; "
-        "the next run makes it anew, and no note is lost"
-    )
 
 
 class _Interrupts:
