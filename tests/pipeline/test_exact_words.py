@@ -181,3 +181,27 @@ def test_exact_hits_in_tiny_and_frequent_cases_have_a_real_score(make_lab: Calla
     [hit] = lab.search("ZEBRA-7731").hits
 
     assert 0.35 <= hit.score <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("target", "filler", "query"),
+    [
+        ("来年の3月に京都で会う", "5月3日は休み、月曜は3回", "3月"),
+        ("written in C++ mostly", "grade c, vitamin c, note c", "C++"),
+        ("the arrow a->b is used", "a and b, b and a", "a->b"),
+        ("ฉันกินข้าวที่บ้าน", "วันนี้อากาศดีมาก", "กิน"),
+        ("שָׁלוֹם עולם", "ערב טוב", "שלום"),
+        ("السَّلَامُ عليكم", "صباح الخير", "السلام"),
+        ("co\u00adoper\u00adation agreed", "no such thing", "cooperation"),
+        ("zero\u200bwidth here", "zero and width", "zerowidth"),
+        ("設定3を変更した", "設定を見る、3回", "設定3"),
+    ],
+)
+def test_what_is_written_comes_first_among_many_that_are_like_it(lab, target: str, filler: str, query: str) -> None:
+    lab.model = None
+    for number in range(60):
+        lab.note(f"memory/f{number}.md", f"{filler} ({number})")
+    lab.note("memory/target.md", target)
+    lab.index()
+
+    assert lab.paths(query, max_results=5)[0] == "memory/target.md"

@@ -336,3 +336,61 @@ class TestWithoutTheExtension:
         assert status.vectors.indexed == 2
         assert lab.memory().status().vectors.indexed == 2
         assert lab.memory().status().health == "ok"
+
+
+def test_a_long_lived_reader_of_a_restored_file_sees_later_writes(lab) -> None:
+    lab.note("memory/a.md", "first quokka")
+    lab.run("index", check=False)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{lab.settings.index_path}{suffix}").unlink()
+    from recallite import MemorySearch
+
+    with MemorySearch(settings=lab.settings) as memory:
+        assert memory.search("quokka").hits
+        (lab.workspace / "memory/a.md").unlink()
+        lab.note("memory/b.md", "second wombat")
+        lab.run("index", check=False)
+
+        assert [hit.path for hit in memory.search("wombat").hits if "wombat" in hit.snippet] == ["memory/b.md"]
+        assert not [hit for hit in memory.search("first quokka").hits if "quokka" in hit.snippet]
+
+
+def test_a_foreign_database_at_the_caches_path_is_left_alone(lab) -> None:
+    lab.note("memory/a.md", "text")
+    lab.settings.cache_path.parent.mkdir(parents=True)
+    connection = apsw.Connection(str(lab.settings.cache_path))
+    connection.execute("CREATE TABLE theirs(x); INSERT INTO theirs VALUES (1)")
+    connection.close()
+    before = lab.settings.cache_path.read_bytes()
+
+    outcome = lab.index()
+
+    assert isinstance(outcome.error, ForeignIndexError)
+    assert lab.settings.cache_path.read_bytes() == before
+
+
+def test_a_garbled_queue_is_begun_anew(lab) -> None:
+    lab.note("memory/a.md", "the quokka")
+    lab.index()
+    path = queue_path(lab.settings.state_dir)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    path.write_bytes(b"garbage" * 3000)
+    lab.note("memory/b.md", "the wombat")
+
+    assert lab.index().error is None
+    assert lab.paths("wombat")[0] == "memory/b.md"
+
+
+def test_damaged_vectors_leave_keyword_search_and_say_so(lab) -> None:
+    for number in range(40):
+        lab.note(f"memory/{number}.md", f"quokka number {number}")
+    lab.index()
+    connection = apsw.Connection(str(lab.settings.index_path))
+    connection.execute("DELETE FROM chunks_vec_1_vector_chunks00")
+    connection.close()
+
+    reply = lab.search("quokka number 7")
+
+    assert reply.mode == "keyword" and "--force" in str(reply.reason)
+    assert reply.hits

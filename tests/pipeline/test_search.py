@@ -214,3 +214,30 @@ def test_a_disabled_agent_answers_nothing(lab) -> None:
 def test_wrong_numbers_are_refused_with_the_value(mixed, options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=str(next(iter(options.values())))):
         mixed.search("x", **options)
+
+
+def test_a_question_that_hangs_keeps_no_other_waiting(mixed) -> None:
+    import time
+
+    from recallite.testing.embedder import DeterministicEmbedder
+
+    memory = mixed.memory()
+    memory.search("router backup")
+    release = threading.Event()
+
+    class Slow(DeterministicEmbedder):
+        def embed(self, texts, *, kind):
+            release.wait(20)
+            return super().embed(texts, kind=kind)
+
+    memory._searcher._questions._embedder = Slow(dims=64)
+    thread = threading.Thread(target=memory.search, args=("a question that hangs",))
+    thread.start()
+    began = time.monotonic()
+    known = memory.search("router backup")
+    waited = time.monotonic() - began
+    release.set()
+    thread.join()
+
+    assert known.mode == "hybrid" and known.hits
+    assert waited < 5

@@ -321,3 +321,83 @@ def test_a_rebuild_that_is_forced_twice_ends_in_a_searchable_index(lab) -> None:
     assert lab.paths("quokka") == ["memory/a.md"]
     assert lab.memory().status().health == "ok"
     assert lab.memory().status().rebuild is None
+
+
+def test_equal_texts_in_many_files_all_keep_their_vectors(lab) -> None:
+    for number in range(40):
+        lab.note(f"memory/{number:02d}.md", "the same text" if number in (3, 20, 38) else f"note {number}")
+    lab.index()
+
+    assert rows(lab) == {"files": 40, "chunks": 40, "vectors": 40}
+    lab.note("memory/99.md", "the same text")
+    lab.index()
+    assert rows(lab) == {"files": 41, "chunks": 41, "vectors": 41}
+
+
+def test_a_vector_that_comes_later_takes_none_away(lab) -> None:
+    from recallite.testing.scripted_embedder import ScriptedEmbedder
+
+    for number in range(30):
+        lab.note(f"memory/{number:02d}.md", f"word{number} text")
+    embedder = ScriptedEmbedder()
+    embedder.spoil = lambda text, vector: None if "word7 " in text and len(embedder.sent) < 3 else vector
+    for _ in range(3):
+        lab.index(embedders=lambda settings: (embedder, None))
+
+    assert rows(lab) == {"files": 30, "chunks": 30, "vectors": 30}
+
+
+def test_a_text_that_got_a_bad_vector_once_is_asked_for_again(lab) -> None:
+    import math
+
+    from recallite.testing.scripted_embedder import ScriptedEmbedder
+
+    lab.note("memory/a.md", "good")
+    lab.note("memory/b.md", "spoilt")
+    embedder = ScriptedEmbedder()
+    bad = [True]
+    embedder.spoil = lambda text, vector: [math.nan] * 16 if text == "spoilt" and bad else vector
+    lab.index(embedders=lambda settings: (embedder, None))
+    assert rows(lab)["vectors"] == 1
+
+    bad.clear()
+    lab.index(embedders=lambda settings: (embedder, None))
+
+    assert rows(lab)["vectors"] == 2
+
+
+def test_extra_paths_inside_each_other_lose_nothing(lab) -> None:
+    lab.memory_search = {"extraPaths": [str(lab.root / "notes"), str(lab.root / "notes/zz/.inner")]}
+    for path in ("notes/a.md", "notes/zz/.inner/b.md"):
+        (lab.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (lab.root / path).write_text(f"quokka in {path}")
+    lab.index()
+    (lab.root / "notes/zz/.inner/b.md").write_text("quokka, edited")
+    settings = lab.settings
+    from recallite.work.sqlite import SqliteQueue, queue_path
+    from recallite_worker.sync import sync_agent
+
+    queue = SqliteQueue(queue_path(settings.state_dir))
+    queue.mark(settings.agent, [str(lab.root / "notes/zz/.inner/b.md")])
+    sync_agent(settings, queue, embedders=lab.embedders)
+    queue.close()
+
+    assert sorted(lab.paths("quokka")) == [str(lab.root / "notes/a.md"), str(lab.root / "notes/zz/.inner/b.md")]
+    assert lab.paths("edited") == [str(lab.root / "notes/zz/.inner/b.md")]
+
+
+def test_a_file_that_goes_while_vectors_are_made_is_gone_when_the_run_ends(lab, monkeypatch) -> None:
+    monkeypatch.setattr("recallite_worker.executor.RESCAN_SECONDS", 0.0)
+    note = lab.note("memory/a.md", "a passing thought")
+    lab.note("memory/b.md", "a lasting thought")
+    embedder = DeterministicEmbedder(dims=64)
+    real = embedder.embed
+
+    def embed(texts, *, kind):
+        note.unlink(missing_ok=True)
+        return real(texts, kind=kind)
+
+    embedder.embed = embed  # type: ignore[method-assign]
+    lab.index(embedders=lambda settings: (embedder, None))
+
+    assert rows(lab) == {"files": 1, "chunks": 1, "vectors": 1}

@@ -183,3 +183,29 @@ def test_equal_texts_have_equal_hashes() -> None:
     one, two = ChunkText("same", 0, 4, 1, 1), ChunkText("same", 9, 13, 3, 3)
 
     assert one.hash == two.hash and len(one.hash) == 32
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+def test_a_letter_that_begins_with_a_rule_is_no_front_matter_and_no_endless_search(end: str) -> None:
+    text = f"---{end}**Firm Smith**{end}" + "".join(f"line {n} of the letter{end}" for n in range(5000))
+
+    chunks = chunk_markdown(text, tokens=400, overlap=80)
+
+    assert chunks[0].text.startswith("---") and "line 4999" in chunks[-1].text
+
+
+def test_no_chunk_is_made_of_the_white_space_before_a_word() -> None:
+    for text in ("# Title\n" + " " * 5000 + "codeword\n", " " * 5000 + "codeword", "a\n" + "\t" * 300 + "b" * 3000):
+        chunks = chunk_markdown(text, tokens=64, overlap=10)
+
+        assert all(chunk.text.strip() and chunk.start_line <= chunk.end_line for chunk in chunks)
+        assert {"codeword" in c.text or "b" in c.text for c in chunks[-1:]} == {True}
+
+
+def test_joined_words_are_cut_between_them_not_inside() -> None:
+    words = [f"word{n}" for n in range(2000)]
+
+    chunks = chunk_markdown("/".join(words), tokens=100, overlap=0)
+
+    found = {word for chunk in chunks for word in re.findall(r"\w+", chunk.text)}
+    assert found == set(words)
