@@ -1,6 +1,7 @@
 """Index the notes beside this folder, ask four questions, and fail if an answer is not where it should be.
 
-The index goes to the directory in OPENCLAW_STATE_DIR, by default to `.demo/` in the root of the repository.
+The index goes to the directory that is given as an argument, else to `.demo/` in the root of the repository; never to
+the state directory of the agents on this machine.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
-STATE_DIR = os.environ.get("OPENCLAW_STATE_DIR") or str(HERE.parent.parent / ".demo")
+STATE_DIR = sys.argv[1] if len(sys.argv) > 1 else str(HERE.parent.parent / ".demo")
 RECALLITE = (sys.executable, "-m", "recallite.cli.main", "--config", str(HERE / "openclaw.json"))
 FINE, DEGRADED = 0, 3
 
