@@ -180,12 +180,16 @@ def test_the_key_is_nowhere(remote, server, caplog: pytest.LogCaptureFixture) ->
             assert PLANTED_KEY.encode() not in path.read_bytes(), path
 
 
-def test_the_provider_is_not_asked_when_only_its_address_changes(remote, server) -> None:
+@pytest.mark.parametrize("said", [True, False])
+def test_the_provider_is_not_asked_when_only_its_address_changes(remote, server, caplog, said: bool) -> None:
     remote.note("memory/a.md", "quokka")
     index(remote)
     with ProviderServer(key="other") as second:
-        remote.memory_search["remote"] = {"baseUrl": second.url, "apiKey": "other"}
+        remote.memory_search["remote"] = {"baseUrl": second.url, "apiKey": "other", "sameModel": said}
+        index(remote)
         index(remote)
         assert second.requests == 0
+
+    assert caplog.text.count("remote.sameModel") == (0 if said else 1), "said once, unless the settings say it"
 
     assert remote.real_status().vectors.indexed == 1

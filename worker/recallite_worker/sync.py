@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from typing import Protocol
 
 import apsw
 
-from recallite.config import AgentSettings
+from recallite.config import AgentSettings, provider_base_url
 from recallite.embeddings.choice import choose_provider
 from recallite.embeddings.protocol import Embedder
 from recallite.embeddings.registry import create_embedder
@@ -30,7 +31,7 @@ from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
 from recallite_worker.pacing import pace
 from recallite_worker.reading import ReadFile, read_note
-from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoch, set_meta
+from recallite_worker.store import IndexStore, get_meta, open_store, quarantine, seen_epoch, set_meta
 from recallite_worker.vectors import VectorWriter
 from recallite_worker.writer import TextWriter
 
@@ -180,6 +181,8 @@ class _Slice:
         try:
             space = embedder.space if embedder is not None else None
             spaces = self.generations.prepare_spaces(space)
+            if space is not None:
+                self._note_address(space.provider)
             writers = [TextWriter(self.store, g) for g in self.generations.live()]
             for writer in writers:
                 writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
@@ -193,6 +196,24 @@ class _Slice:
         finally:
             if embedder is not None:
                 embedder.close()
+
+    def _note_address(self, provider: str) -> None:
+        """A provider at a new address is taken to have the same model; say so once, unless the settings say it."""
+        address = provider_base_url(self.settings, provider) or ""
+        mark = f"{provider} {hashlib.sha256(address.encode()).hexdigest()[:16]}"
+        before = get_meta(self.store.connection, "address")
+        if before == mark:
+            return
+        with self.store.transaction() as connection:
+            set_meta(connection, "address", mark)
+        same_provider = before is not None and str(before).partition(" ")[0] == provider
+        if same_provider and not self.settings.search.remote.same_model:
+            logger.warning(
+                "agent %s: the address of %s changed; its vectors are kept as those of the same model. If another model "
+                "answers there, change `model`; if it is the same, set remote.sameModel to true",
+                self.settings.agent,
+                provider,
+            )
 
     def _text_is_done(self) -> bool:
         """Whether nothing is left to write in the lane of this slice."""
