@@ -209,7 +209,7 @@ class _Slice:
         same_provider = before is not None and str(before).partition(" ")[0] == provider
         if same_provider and not self.settings.search.remote.same_model:
             logger.warning(
-                "agent %s: the address of %s changed; its vectors are kept as those of the same model. If another model "
+                "agent %s: the address of %s changed; its vectors are kept as of the same model. If another one "
                 "answers there, change `model`; if it is the same, set remote.sameModel to true",
                 self.settings.agent,
                 provider,
