@@ -72,6 +72,8 @@ def scan_memory(workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequ
     walk = _Walk(workspace)
     walk.add_roots()
     walk.add_directory(workspace, (NOTES_DIR,), rules=None)
+    if extra_paths:
+        walk.name_refused(IgnoreRules(exclude))
     for extra in extra_paths:
         walk.add_extra(extra, exclude)
     return walk.scan
@@ -175,13 +177,21 @@ class _Walk:
             here, here_rules = waiting.pop()
             entries = self._list(root, here)
             if here_rules is not None:
-                here_rules = here_rules.enter(root.joinpath(*here), here, [e.name for e in entries])
+                above = here_rules
+                here_rules = above.enter(root.joinpath(*here), here, [e.name for e in entries])
+                if here_rules is not above:
+                    self.name_refused(here_rules)
             below = []
             for entry in entries:
                 child = (*here, entry.name)
                 if self._visit(root, child, entry, here_rules):
                     below.append((child, here_rules))
             waiting.extend(reversed(below))
+
+    def name_refused(self, rules: IgnoreRules) -> None:
+        """List the lines of ignore files, or of the setting, that are passed over."""
+        for line in rules.refused:
+            self._skip("memorySearch.exclude" if line.file is None else self.index_path(line.file, ()), line.reason)
 
     def _list(self, root: Path, parts: tuple[str, ...]) -> list[os.DirEntry[str]]:
         directory = root.joinpath(*parts)
