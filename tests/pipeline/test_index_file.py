@@ -149,6 +149,28 @@ def test_a_damaged_cache_costs_the_cache_only(lab) -> None:
     assert lab.memory().status().health == "ok"
 
 
+def test_damage_inside_the_cache_leaves_the_index_alone(lab) -> None:
+    for number in range(400):
+        lab.note(f"memory/{number}.md", f"note {number} " + "with some text " * 50)
+    lab.index()
+    connection = apsw.Connection(str(lab.settings.cache_path))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.close()
+    path = lab.settings.cache_path
+    with path.open("r+b") as file:
+        file.seek(4 * 8192)
+        file.write(b"\0" * (path.stat().st_size - 4 * 8192))
+    for number in range(400):
+        lab.note(f"memory/{number}.md", f"changed note {number} " + "with some text " * 50)
+
+    outcome = lab.index()
+
+    assert outcome.error is None
+    assert lab.memory().status().health == "ok"
+    aside = {p.name.partition(".damaged-")[0] for p in index_files(lab) if ".damaged-" in p.name}
+    assert aside == {path.name}
+
+
 def test_readers_keep_working_while_the_index_is_rebuilt(lab) -> None:
     for number in range(300):
         lab.note(f"memory/{number}.md", f"note {number} about quokka")

@@ -50,6 +50,20 @@ class EmbeddingCache:
             quarantine(path, error)
             self._connection = _open(path)
 
+    @staticmethod
+    def is_damaged(path: Path) -> bool:
+        """Whether the file at `path` fails SQLite's own check. Reads all of it: for after an error only."""
+        if not path.exists():
+            return False
+        try:
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            try:
+                return fetch(connection, "PRAGMA quick_check(1)") != [("ok",)]
+            finally:
+                connection.close()
+        except (apsw.CorruptError, apsw.NotADBError):
+            return True
+
     def known_dims(self, space: Space) -> int | None:
         """The length of the vectors held for a model, if all have one length."""
         rows = fetch(

@@ -11,7 +11,7 @@ from recallite.config import AgentSettings
 from recallite.embeddings.choice import choose_provider
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder, Kind, Limits, RawVector, Space
-from recallite.errors import QuotaExceededError, RateLimitedError
+from recallite.errors import ProviderError, ProviderTransientError, QuotaExceededError, RateLimitedError
 from recallite.work import WorkQueue
 from recallite_worker.chunking import UNITS_PER_TOKEN, estimated_units
 
@@ -22,6 +22,8 @@ LONGEST_WAIT_SECONDS = 3.0
 DEFAULT_PAUSE_SECONDS = 20.0
 """After a 429 that does not say how long."""
 QUOTA_PAUSE_SECONDS = 3600.0
+OUTAGE_PAUSE_SECONDS = 20.0
+"""After a time-out or an unreachable provider: until then slices write text and leave the vectors waiting."""
 
 
 def account_key(options: ProviderOptions) -> str:
@@ -41,6 +43,20 @@ def pace(embedder: Embedder, settings: AgentSettings, queue: WorkQueue) -> Embed
         return embedder
     limit = settings.search.remote.daily_token_limit
     return PacedEmbedder(embedder, queue, account_key(options), daily_limit=limit)
+
+
+def note_outage(settings: AgentSettings, queue: WorkQueue, error: ProviderError) -> None:
+    """Remember a provider that hangs, is down or cannot be reached, so that fresh edits do not wait for it."""
+    options = choose_provider(settings).options
+    if options is not None and isinstance(error, ProviderTransientError):
+        queue.pause(f"outage-{account_key(options)}", OUTAGE_PAUSE_SECONDS, str(error))
+
+
+def live_outage(settings: AgentSettings, queue: WorkQueue) -> str | None:
+    """Why a slice of fresh edits should leave its vectors to the other lane, or None."""
+    options = choose_provider(settings).options
+    pause = queue.paused(f"outage-{account_key(options)}") if options is not None else None
+    return f"{pause.reason} (vectors follow)" if pause is not None else None
 
 
 class PacedEmbedder:

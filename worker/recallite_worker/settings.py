@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 
 from recallite.config import AgentSettings, Settings, load_settings
+from recallite.errors import ConfigError
+
+logger = logging.getLogger(__name__)
 
 
 class SettingsSource:
@@ -20,9 +24,15 @@ class SettingsSource:
     def current(self) -> Settings:
         """Raises ConfigError when the file is faulty and there are no earlier settings."""
         with self._lock:
-            if self._settings is None or self._stamp != _stamp(self._settings.config_file):
+            if self._settings is None:
                 self._settings = load_settings(self._config)
                 self._stamp = _stamp(self._settings.config_file)
+            elif (stamp := _stamp(self._settings.config_file)) != self._stamp:
+                self._stamp = stamp
+                try:
+                    self._settings = load_settings(self._config)
+                except ConfigError as error:
+                    logger.error("%s; the settings from before stay in force", error)
             return self._settings
 
     def agent(self, agent: str) -> AgentSettings:

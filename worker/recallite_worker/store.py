@@ -184,7 +184,7 @@ def quarantine(path: Path, error: Exception) -> Path:
     """Move a damaged index and its log aside, so that a new one can be built from the notes."""
     aside = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}")
     move_database(path, aside)
-    logger.warning("index %s is damaged (%s): moved to %s and rebuilt from the notes", path, error, aside)
+    logger.warning("%s is damaged (%s): moved to %s and made anew from the notes", path, error, aside)
     return aside
 
 

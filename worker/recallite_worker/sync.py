@@ -29,7 +29,7 @@ from recallite_worker.compaction import compact_when_wasteful
 from recallite_worker.embedding import EmbeddingRun
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
-from recallite_worker.pacing import pace
+from recallite_worker.pacing import live_outage, note_outage, pace
 from recallite_worker.reading import ReadFile, read_note
 from recallite_worker.store import IndexStore, get_meta, open_store, quarantine, seen_epoch, set_meta
 from recallite_worker.vectors import VectorWriter
@@ -128,7 +128,9 @@ def sync_agent(
                 store.close()
             result = run.result
         except (apsw.CorruptError, apsw.NotADBError) as error:
-            quarantine(settings.index_path, error)
+            # The slice also uses the cache. A healthy index must not go because the cache is damaged.
+            damaged = settings.cache_path if EmbeddingCache.is_damaged(settings.cache_path) else settings.index_path
+            quarantine(damaged, error)
             queue.mark(settings.agent, [SCAN])
             result = SyncResult(settings.agent, more=True)
         except apsw.Error as error:
@@ -189,7 +191,11 @@ class _Slice:
             self._first_new = fetch(self.store.connection, "SELECT coalesce(max(id), 0) FROM chunks")[0][0]
             self._sync_text(writers)
             if embedder is not None and self._text_is_done():
-                self._sync_vectors(embedder, spaces)
+                outage = live_outage(self.settings, self.queue) if self.lane == "live" else None
+                if outage is None:
+                    self._sync_vectors(embedder, spaces)
+                else:
+                    self.result.provider_reason = outage
             self._finish(spaces)
             if embedder is not None and self.result.provider_reason is not None and self.result.vectors_waiting:
                 self.result.retry_after_seconds = RETRY_SECONDS
@@ -310,6 +316,7 @@ class _Slice:
             run.run(after=self._first_new if self.lane == "live" else 0)
         except ProviderError as error:
             self.result.provider_reason = f"{type(error).__name__}: {error}"
+            note_outage(self.settings, self.queue, error)
             logger.warning("agent %s: %s", self.settings.agent, error)
         self.result.texts_embedded += run.tally.embedded
         self.result.vectors_cached += run.tally.cached

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 from recallite.config import Settings
 from recallite.errors import ConfigError
@@ -27,11 +28,26 @@ def broker_url(given: str | None = None, *, env: Mapping[str, str] | None = None
     if not url and (file := env.get(BROKER_FILE_VARIABLE)):
         try:
             url = Path(file).read_text("utf-8").strip()
-        except OSError as error:
-            raise ConfigError(None, [f"{BROKER_FILE_VARIABLE}: {file} cannot be read: {error.strerror}"]) from error
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ConfigError(None, [f"{BROKER_FILE_VARIABLE}: {file} cannot be read: {why}"]) from error
     if url and not url.startswith(_SCHEMES):
         raise ConfigError(None, [f"the broker's address must begin with one of {', '.join(_SCHEMES)}"])
+    if url and not _is_address(url):
+        raise ConfigError(
+            None, ["the broker's address cannot be parsed: write /, #, [ and ] of a password as %2F, %23, %5B and %5D"]
+        )
     return url or None
+
+
+def _is_address(url: str) -> bool:
+    """Whether host, port and the number of the database can be read from it."""
+    try:
+        parts = urlsplit(url)
+        database = dict(parse_qsl(parts.query)).get("virtual_host", "0")
+        return (parts.port is None or parts.port > 0) and database.strip("/").isdecimal()
+    except ValueError:
+        return False
 
 
 def open_queue(settings: Settings, url: str | None) -> WorkQueue:
