@@ -101,7 +101,9 @@ class Lab:
         _ = self.settings
         env = {**os.environ, "OPENCLAW_STATE_DIR": str(self.root / "state"), **environment}
         command = [sys.executable, "-m", "recallite.cli.main", "--config", str(self.root / "openclaw.json")]
-        return subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, check=check, timeout=120)
+        done = subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, timeout=120)
+        assert not check or done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
 
     def close(self) -> None:
         for memory in self._open:

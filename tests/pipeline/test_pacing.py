@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from recallite.errors import QuotaExceededError, RateLimitedError
+from recallite.errors import ProviderTransientError, QuotaExceededError, RateLimitedError
 from recallite.testing.behaviours import Status
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work.sqlite import SqliteQueue, queue_path
-from recallite_worker.pacing import PacedEmbedder, account_key
-from recallite_worker.sync import open_embedder
+from recallite_worker.pacing import PacedEmbedder, account_key, note_outage
+from recallite_worker.sync import open_embedder, sync_agent
 
 
 @pytest.fixture
@@ -91,3 +91,20 @@ def test_an_account_is_named_without_its_key(remote) -> None:
     remote.index(embedders=open_embedder)
     for file in queue_path(remote.settings.state_dir).parent.iterdir():
         assert PLANTED_KEY.encode() not in file.read_bytes()
+
+
+def test_fresh_edits_do_not_wait_for_a_provider_that_hangs(remote) -> None:
+    remote.note("memory/a.md", "the quokka")
+    settings = remote.settings
+    queue = SqliteQueue(queue_path(settings.state_dir))
+    note_outage(settings, queue, ProviderTransientError("no answer in 60 s"))
+
+    queue.mark("main", ["memory/a.md"])
+    live = sync_agent(settings, queue, lane="live")
+    assert (live.files_written, remote.server.requests) == (1, 0)
+    assert "no answer in 60 s" in str(live.provider_reason)
+    assert live.retry_after_seconds is not None
+    assert remote.search("quokka").hits[0].path == "memory/a.md"
+
+    assert sync_agent(settings, queue).texts_embedded == 1, "the other lane asks the provider"
+    queue.close()
