@@ -331,7 +331,7 @@ def test_a_refused_ignore_line_ends_neither_index_nor_status(lab, tmp_path: Path
     extra.mkdir()
     (extra / "a.md").write_text("quokka")
     (extra / ".gitignore").write_text("!\n[z-a]\n\\\n")
-    lab.memory_search = {"provider": "builtin", "extraPaths": [str(extra)], "exclude": ["[z-a]"]}
+    lab.memory_search = {"extraPaths": [str(extra)], "exclude": ["[z-a]"]}
 
     indexed = lab.run("index")
     status = lab.run("status")

@@ -113,9 +113,10 @@ def _settled(cluster, dispatch) -> bool:
 def _status(cluster, agent: str):
     from recallite import MemorySearch
 
-    os.environ.setdefault("OPENAI_API_KEY", "unused")
-    with MemorySearch(settings=cluster.agent(agent)) as memory:
-        return memory.status()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "unused")
+        with MemorySearch(settings=cluster.agent(agent)) as memory:
+            return memory.status()
 
 
 def _single_run(cluster, settings):
