@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from recallite.embeddings.checks import BadVector, check_vectors
 from recallite.embeddings.deadline import DeadlineError, call_within
 from recallite.embeddings.endpoint import Endpoint, endpoint_for
+from recallite.embeddings.http_api import connection_trouble
 from recallite.embeddings.http_errors import Refusal, error_for
 from recallite.embeddings.limits import sendable
 from recallite.embeddings.options import ProviderOptions
@@ -155,7 +155,7 @@ class OpenAIEmbedder:
         except openai.APITimeoutError:
             failure = DeadlineError(f"{self._endpoint.host} sent nothing for {self._timeout_seconds:g} s")
         except openai.APIConnectionError as error:
-            failure = ProviderTransientError(f"{self._endpoint.host}: {_cause_of(error)}")
+            failure = ProviderTransientError(f"{self._endpoint.host}: {connection_trouble(error)}")
         raise failure from None
 
     def _borrow(self) -> openai.OpenAI:
@@ -194,15 +194,3 @@ class OpenAIEmbedder:
             if self._dims is None:
                 checked = check_vectors(vectors, expected=len(vectors), dims=None)
                 self._dims = next((len(one) for one in checked if not isinstance(one, BadVector)), None)
-
-
-def _cause_of(error: BaseException) -> str:
-    """The operating system's word for a broken connection; library messages may quote headers."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, ssl.SSLCertVerificationError):
-            return f"certificate refused: {seen.verify_message}"
-        if isinstance(seen, OSError) and seen.strerror:
-            return f"no connection: {seen.strerror}"
-        seen = seen.__cause__ or seen.__context__
-    return "the connection broke off"
