@@ -129,29 +129,6 @@ def test_a_directory_that_is_moved_away_takes_all_its_rows_along(lab) -> None:
     assert all("plan" not in hit.snippet for hit in lab.search("secret plan").hits)
 
 
-def test_a_file_deleted_while_its_text_is_embedded_does_not_come_back(lab) -> None:
-    note = lab.note("memory/a.md", "a passing thought")
-    lab.note("memory/b.md", "a lasting thought")
-
-    class Deleting(Counting):
-        def __call__(self, settings: object) -> tuple[DeterministicEmbedder, None]:
-            real = self.embedder.embed
-
-            def embed(texts, *, kind):
-                if note.exists():
-                    note.unlink()
-                    lab.index(embedders=lambda s: (None, "the other run only writes text")) if False else None
-                return real(texts, kind=kind)
-
-            self.embedder.embed = embed  # type: ignore[method-assign]
-            return self.embedder, None
-
-    lab.index(embedders=Deleting())
-    lab.index()
-
-    assert rows(lab) == {"files": 1, "chunks": 1, "vectors": 1}
-
-
 def test_text_is_found_before_any_vector_exists(lab) -> None:
     lab.note("memory/a.md", "the word is quokka")
     seen: list[list[str]] = []
@@ -384,20 +361,3 @@ def test_extra_paths_inside_each_other_lose_nothing(lab) -> None:
 
     assert sorted(lab.paths("quokka")) == [str(lab.root / "notes/a.md"), str(lab.root / "notes/zz/.inner/b.md")]
     assert lab.paths("edited") == [str(lab.root / "notes/zz/.inner/b.md")]
-
-
-def test_a_file_that_goes_while_vectors_are_made_is_gone_when_the_run_ends(lab, monkeypatch) -> None:
-    monkeypatch.setattr("recallite_worker.executor.RESCAN_SECONDS", 0.0)
-    note = lab.note("memory/a.md", "a passing thought")
-    lab.note("memory/b.md", "a lasting thought")
-    embedder = DeterministicEmbedder(dims=64)
-    real = embedder.embed
-
-    def embed(texts, *, kind):
-        note.unlink(missing_ok=True)
-        return real(texts, kind=kind)
-
-    embedder.embed = embed  # type: ignore[method-assign]
-    lab.index(embedders=lambda settings: (embedder, None))
-
-    assert rows(lab) == {"files": 1, "chunks": 1, "vectors": 1}
