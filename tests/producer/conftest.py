@@ -42,6 +42,8 @@ class Recorder:
         self.sent: list[tuple[str, str, Lane]] = []
         self.calls = 0
         self.sweeps = 0
+        self.scanned_at: dict[str, float] = {}
+        """When an agent's last scan came, on the clock of `time.monotonic`."""
         self.error: Exception | None = None
         self._lock = threading.Lock()
 
@@ -51,6 +53,8 @@ class Recorder:
                 raise self.error
             self.calls += 1
             self.sent.extend((agent, path, lane) for path in paths)
+            if SCAN in paths:
+                self.scanned_at[agent] = time.monotonic()
 
     def sweep(self) -> None:
         if self.error is not None:
