@@ -149,13 +149,11 @@ class MemorySearch:
 
     def _queue(self) -> WorkQueue | None:
         """The queue for looking at; None when there was never one."""
-        from recallite.work.connect import broker_url, redis_url
+        from recallite.work.connect import broker_url, open_redis_queue
         from recallite.work.sqlite import SqliteQueue, queue_path
 
         if (url := broker_url()) is not None:
-            from recallite.work.redis import RedisQueue
-
-            return RedisQueue(redis_url(url))
+            return open_redis_queue(self.settings, url, only_looks=True)
         path = queue_path(self.settings.state_dir)
         return SqliteQueue(path, read_only=True) if path.exists() else None
 

@@ -255,17 +255,23 @@ def _is_missing(path: Path) -> bool:
 
 def _of_files(status: IndexStatus) -> Iterator[_Problem]:
     if status.unindexed:
-        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: {_remedy(status)}")
     if status.vanished:
-        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: {_remedy(status)}")
     if status.failures:
         yield _Problem("degraded", f"{len(status.failures)} inputs could not be indexed")
+
+
+def _remedy(status: IndexStatus) -> str:
+    """With a broker the workers do it when they are asked."""
+    command = "recallite index" if broker_url() is None else f"recallite backfill --agent {status.agent}"
+    return f"run `{command}`"
 
 
 def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
     if vectors.pending:
-        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: run `recallite index`")
+        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
     if vectors.state != "none" and absent > 0:
         yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")

@@ -108,3 +108,34 @@ def test_fresh_edits_do_not_wait_for_a_provider_that_hangs(remote) -> None:
 
     assert sync_agent(settings, queue).texts_embedded == 1, "the other lane asks the provider"
     queue.close()
+
+
+def test_what_the_provider_did_not_serve_is_not_counted_against_the_day(remote) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 100, "maxItemsPerRequest": 1}
+    for number in range(8):
+        remote.note(f"memory/{number}.md", f"note {number:02d} has forty characters, no more")
+    remote.server.next(*[Status(500)] * 3)
+
+    done = remote.index(embedders=open_embedder)
+
+    assert (done.texts_embedded, done.provider_reason) == (8, None), "80 of 100 tokens, 3 requests failed"
+
+
+def test_a_limit_below_one_packed_request_is_still_used(remote) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 100}
+    for number in range(20):
+        remote.note(f"memory/{number}.md", f"note {number:02d} has forty characters, no more")
+
+    done = remote.index(embedders=open_embedder)
+
+    assert done.texts_embedded > 0
+    assert "remote.dailyTokenLimit (100) is reached" in str(done.provider_reason)
+
+
+def test_a_text_above_the_limit_says_what_to_raise(remote) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 5}
+    remote.note("memory/a.md", "a note of far more than twenty characters")
+
+    done = remote.index(embedders=open_embedder)
+
+    assert "remote.dailyTokenLimit (5) is below the" in str(done.provider_reason)

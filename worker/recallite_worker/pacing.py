@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from recallite.config import AgentSettings
 from recallite.embeddings.choice import choose_provider
+from recallite.embeddings.deadline import DeadlineError
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder, Kind, Limits, RawVector, Space
 from recallite.errors import ProviderError, ProviderTransientError, QuotaExceededError, RateLimitedError
@@ -87,21 +90,27 @@ class PacedEmbedder:
 
     @property
     def limits(self) -> Limits:
-        return self._embedder.limits
+        """The embedder's; no request may be larger than what may be spent in a day."""
+        limits, day = self._embedder.limits, self._daily_limit
+        if day is None or day >= limits.max_request_tokens:
+            return limits
+        if day >= limits.max_input_tokens:
+            return replace(limits, max_request_tokens=day)
+        return replace(limits, max_items=1)  # no text is split for its price
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> list[RawVector]:
         """As the embedder's. Raises RateLimitedError or QuotaExceededError without asking while a pause holds."""
         self._wait()
-        self._spend(texts)
-        try:
-            return self._embedder.embed(texts, kind=kind)
-        except RateLimitedError as error:
-            seconds = error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
-            self._queue.pause(self._key, seconds, "the provider asks to slow down (429)")
-            raise
-        except QuotaExceededError:
-            self._queue.pause(self._key, QUOTA_PAUSE_SECONDS, "the account's quota is used up")
-            raise
+        with self._budget(texts):
+            try:
+                return self._embedder.embed(texts, kind=kind)
+            except RateLimitedError as error:
+                seconds = error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
+                self._queue.pause(self._key, seconds, "the provider asks to slow down (429)")
+                raise
+            except QuotaExceededError:
+                self._queue.pause(self._key, QUOTA_PAUSE_SECONDS, "the account's quota is used up")
+                raise
 
     def _wait(self) -> None:
         pause = self._queue.paused(self._key)
@@ -114,17 +123,35 @@ class PacedEmbedder:
         if left > 0:
             self._sleep(left)
 
-    def _spend(self, texts: Sequence[str]) -> None:
+    @contextmanager
+    def _budget(self, texts: Sequence[str]) -> Iterator[None]:
+        """Counts before the request, so that workers together stay below the limit; takes it back if it failed."""
         if self._daily_limit is None:
+            yield
             return
-        tokens = sum(-(-estimated_units(text) // UNITS_PER_TOKEN) for text in texts)
-        if not self._queue.spend(self._key, today(), tokens, limit=self._daily_limit):
-            raise QuotaExceededError(
-                f"remote.dailyTokenLimit ({self._daily_limit}) is reached; embedding goes on tomorrow (UTC)"
-            )
+        tokens, day = sum(_tokens(text) for text in texts), today()
+        if not self._queue.spend(self._key, day, tokens, limit=self._daily_limit):
+            raise QuotaExceededError(self._refusal(tokens))
+        try:
+            yield
+        except DeadlineError:
+            raise  # the provider may have done the work, and bill it
+        except ProviderError:
+            self._queue.refund(self._key, day, tokens)
+            raise
+
+    def _refusal(self, tokens: int) -> str:
+        limit = self._daily_limit
+        if tokens > (limit or 0):
+            return f"remote.dailyTokenLimit ({limit}) is below the {tokens} tokens of one text: raise it"
+        return f"remote.dailyTokenLimit ({limit}) is reached; embedding goes on tomorrow (UTC)"
 
     def close(self) -> None:
         self._embedder.close()
+
+
+def _tokens(text: str) -> int:
+    return -(-estimated_units(text) // UNITS_PER_TOKEN)
 
 
 def today() -> str:

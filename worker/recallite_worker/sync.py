@@ -188,6 +188,9 @@ class _Slice:
             writers = [TextWriter(self.store, g) for g in self.generations.live()]
             for writer in writers:
                 writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
+            if embedder is not None:
+                # Before any mark is taken away: who is killed between text and vectors leaves this behind.
+                self.queue.owe(self.settings.agent)
             self._first_new = fetch(self.store.connection, "SELECT coalesce(max(id), 0) FROM chunks")[0][0]
             self._sync_text(writers)
             if embedder is not None and self._text_is_done():
@@ -197,11 +200,20 @@ class _Slice:
                 else:
                     self.result.provider_reason = outage
             self._finish(spaces)
-            if embedder is not None and self.result.provider_reason is not None and self.result.vectors_waiting:
-                self.result.retry_after_seconds = RETRY_SECONDS
+            if embedder is not None:
+                self._note_owed()
         finally:
             if embedder is not None:
                 embedder.close()
+
+    def _note_owed(self) -> None:
+        """Let the queue know whether vectors wait, and whether to come back soon or when the provider may be back."""
+        if not self.result.vectors_waiting:
+            self.queue.settle(self.settings.agent)
+            return
+        if self.result.provider_reason is not None:
+            self.result.retry_after_seconds = RETRY_SECONDS
+        self.queue.owe(self.settings.agent, seconds=self.result.retry_after_seconds or 0.0)
 
     def _note_address(self, provider: str) -> None:
         """A provider at a new address is taken to have the same model; say so once, unless the settings say it."""

@@ -64,7 +64,7 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Cache:      {status.cache_entries} vectors{cap}"
     writer = f", written by {status.writer}" if status.writer else ""
     yield f"  Queue:      {status.queue_live} fresh, {status.queue_backfill} in backfill{writer}"
-    scanned = f", last scan {_when(status.last_scan)}" if status.last_scan is not None else ""
+    scanned = f", last scan asked for {_when(status.last_scan)}" if status.last_scan is not None else ""
     yield f"  Watcher:    {status.watcher or 'none (run `recallite up`, or `recallite index` after changes)'}{scanned}"
     if status.workers:
         yield f"  Workers:    {', '.join(status.workers)}"

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
     from recallite.work import SCAN
-    from recallite.work.sqlite import SqliteQueue, queue_path
+    from recallite.work.connect import broker_url, open_queue
     from recallite_worker.executor import EmbeddedExecutor
     from recallite_worker.progress import progress_display
 
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"{agent.agent}: memory search is switched off (memorySearch.enabled)")
     # What ends an agent's run is told below, once, and not in the log as well.
     logging.getLogger("recallite_worker.executor").addHandler(logging.NullHandler())
-    queue = SqliteQueue(queue_path(settings.state_dir))
+    queue = open_queue(settings, broker_url())  # with a broker the workers hold the same leases
     began = time.monotonic()
     try:
         with progress_display() as display:
