@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from recallite.config import AgentSettings, load_settings
-from recallite.embeddings.choice import choose_provider
+from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.errors import RecalliteError
 from recallite.index.extension import extension_of
 from recallite.index.filters import Filter
@@ -45,7 +45,7 @@ class MemorySearch:
         self._sessions: set[str] = set()
         self._choice = choose_provider(self.settings)
         self._connections = SearchConnections(self.settings.index_path, self._extension)
-        self._questions = QuestionEmbedder(self._choice)
+        self._questions = QuestionEmbedder(self._choice, fallback=choose_fallback(self.settings))
         self._searcher = Searcher(_search_settings(self.settings), self._connections, self._questions)
 
     @property

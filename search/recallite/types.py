@@ -50,6 +50,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """Another provider answers than the configured one."""
+
+    from_provider: str
+    """The configured provider, which fails."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchReply:
     """Hits, best first, and how they were found."""
 
@@ -59,6 +68,8 @@ class SearchReply:
     """Why the mode is not `hybrid`, when it is not."""
     provider: str | None = None
     model: str | None = None
+    fallback: Fallback | None = None
+    """Why `provider` is not the configured one, when it is not."""
     pending_files: int = 0
     """Files known to have changed and not yet indexed."""
     pending_vectors: int = 0
@@ -124,6 +135,8 @@ class IndexStatus:
     provider: str | None
     model: str | None
     provider_reason: str | None
+    fallback: Fallback | None
+    """Why `provider` is not the configured one, when it is not."""
     sources: tuple[SourceCount, ...]
     files_on_disk: int
     files_indexed: int

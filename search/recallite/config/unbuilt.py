@@ -26,7 +26,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
     "memorySearch.remote.batch.*": "embedding through batch jobs",
     "memorySearch.provider=local": "the provider local",
-    "memorySearch.fallback": "a fallback provider",
     "memorySearch.local.*": "the provider local",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",

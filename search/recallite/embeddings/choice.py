@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recallite.config import AgentSettings, provider_base_url, provider_headers, provider_key
-from recallite.config.keys import KEY_VARIABLES
+from recallite.config.keys import KEY_VARIABLES, remote_provider
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.registry import available
 from recallite.errors import ProviderUnavailableError
@@ -52,6 +52,17 @@ def choose_provider(settings: AgentSettings, *, env: Mapping[str, str] | None = 
     return ProviderChoice("auto", None, "no embedding provider can be used here: " + "; ".join(reasons))
 
 
+def choose_fallback(settings: AgentSettings, *, env: Mapping[str, str] | None = None) -> ProviderChoice | None:
+    """The provider that embeds while the chosen one fails, with its own model, key and address; None if none is set."""
+    name = settings.search.fallback
+    if name == "none" or name == choose_provider(settings, env=env).provider:
+        return None
+    try:
+        return ProviderChoice(name, _options(settings, name, env))
+    except ProviderUnavailableError as error:
+        return ProviderChoice(name, None, str(error))
+
+
 def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | None) -> ProviderOptions:
     reason = available(provider)
     if reason is not None:
@@ -73,5 +84,5 @@ def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | No
         headers=provider_headers(settings, provider),
         dimensions=search.output_dimensionality if asked_for or provider == AUTOMATIC_ORDER[0] else None,
         timeout_seconds=search.remote.timeout_seconds,
-        max_items=search.remote.max_items_per_request,
+        max_items=search.remote.max_items_per_request if provider == remote_provider(settings) else None,
     )
