@@ -25,8 +25,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
     "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
     "memorySearch.remote.batch.*": "embedding through batch jobs",
-    "memorySearch.provider=local": "the provider local",
-    "memorySearch.local.*": "the provider local",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
     "memory.citations": "a setting for citations",
