@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.embeddings.choice import choose_provider
 from recallite.errors import ProviderTransientError, QuotaExceededError, RateLimitedError
 from recallite.testing.behaviours import Status
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work.sqlite import SqliteQueue, queue_path
-from recallite_worker.pacing import PacedEmbedder, account_key, note_outage
+from recallite_worker.pacing import PacedEmbedder, account_key, note_outage, pace
 from recallite_worker.sync import open_embedder, sync_agent
 
 
@@ -79,8 +80,6 @@ def test_retry_after_holds_for_every_worker(tmp_path) -> None:
 
 
 def test_an_account_is_named_without_its_key(remote) -> None:
-    from recallite.embeddings.choice import choose_provider
-
     options = choose_provider(remote.settings).options
     assert options is not None
     key = account_key(options)
@@ -97,7 +96,10 @@ def test_fresh_edits_do_not_wait_for_a_provider_that_hangs(remote) -> None:
     remote.note("memory/a.md", "the quokka")
     settings = remote.settings
     queue = SqliteQueue(queue_path(settings.state_dir))
-    note_outage(settings, queue, ProviderTransientError("no answer in 60 s"))
+    embedder, _ = open_embedder(settings)
+    assert embedder is not None
+    options = choose_provider(settings).options
+    note_outage(pace(embedder, options, queue), queue, ProviderTransientError("no answer in 60 s"))
 
     queue.mark("main", ["memory/a.md"])
     live = sync_agent(settings, queue, lane="live")
