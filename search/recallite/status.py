@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.protocol import Space
 from recallite.embeddings.registry import create_embedder
 from recallite.errors import IndexMissingError, IndexUnusableError, ProviderError, QueueUnreachableError
+from recallite.index.batchfile import batch_path, batch_state
 from recallite.index.cachefile import cache_entries
 from recallite.index.connection import IndexReader, SpaceRow, damaged
 from recallite.index.counts import IndexCounts, count
@@ -124,6 +126,7 @@ def _status(
         vectors=_vector_state(settings, counts, choice),
         fts=_fts_state(counts),
         rebuild=counts.rebuild if counts is not None else None,
+        batch=batch_state(batch_path(settings.cache_path), now=time.time()),
         cache_entries=cache_entries(settings.cache_path),
         cache_max_entries=settings.search.cache.max_entries if settings.search.cache.enabled else 0,
         last_success=counts.last_success if counts is not None else None,
@@ -279,8 +282,13 @@ def _remedy(status: IndexStatus) -> str:
 
 def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
-    if vectors.pending:
+    if status.batch.waiting:
+        jobs = f"{status.batch.open_jobs} batch jobs bring vectors for {status.batch.waiting} texts"
+        yield _Problem("degraded", f"{jobs}; until then they are found by keyword")
+    elif vectors.pending:
         yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
+    if status.batch.off_reason is not None:
+        yield _Problem("ok", f"no batch jobs for some hours: {status.batch.off_reason}")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
     if vectors.state != "none" and absent > 0:
         yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")

@@ -22,7 +22,7 @@ from recallite.search.questions import QuestionEmbedder
 from recallite.work import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.executor import AgentOutcome, EmbeddedExecutor
-from recallite_worker.sync import EmbedderFactory
+from recallite_worker.vector_stage import EmbedderFactory
 
 
 @dataclass

@@ -66,6 +66,8 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Queue:      {status.queue_live} fresh, {status.queue_backfill} in backfill{writer}"
     scanned = f", last scan asked for {_when(status.last_scan)}" if status.last_scan is not None else ""
     yield f"  Watcher:    {status.watcher or 'none (run `recallite up`, or `recallite index` after changes)'}{scanned}"
+    if status.batch.jobs:
+        yield f"  Batch:      {status.batch.open_jobs} jobs open, {status.batch.waiting} texts wait for them"
     if status.workers:
         yield f"  Workers:    {', '.join(status.workers)}"
     yield f"  Last run:   {_when(status.last_success)}"

@@ -24,7 +24,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.sync.sessions.*": "indexing of session transcripts",
     "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
     "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
-    "memorySearch.remote.batch.*": "embedding through batch jobs",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
     "memory.citations": "a setting for citations",

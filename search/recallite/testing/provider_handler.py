@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from recallite.testing import behaviours as told
+from recallite.testing.batch_service import BatchAnswer, BatchService
 from recallite.testing.protocols import Answered, Problem, SeenRequest, WireProtocol
 
 _JSON = "application/json"
@@ -23,6 +24,7 @@ class Plan(Protocol):
     key: str | None
     protocol: WireProtocol
     closing: Event
+    batches: BatchService | None
 
     def connected(self) -> None: ...
     def take(self, request: SeenRequest) -> told.Behaviour | None: ...
@@ -50,9 +52,26 @@ class ProviderHandler(BaseHTTPRequestHandler):
         super().setup()
         self.server.plan.connected()
 
+    def do_GET(self) -> None:
+        self._handle("GET")
+
+    def do_DELETE(self) -> None:
+        self._handle("DELETE")
+
     def do_POST(self) -> None:
+        self._handle("POST")
+
+    def _handle(self, method: str) -> None:
         plan = self.server.plan
-        request = plan.protocol.read(self._request(), plan.key)
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        asked = self._request(raw)
+        if plan.batches is not None and (answer := plan.batches.answer(method, asked, raw, plan.key)) is not None:
+            try:
+                self._answer_batch(answer)
+            except OSError:
+                self.close_connection = True
+            return
+        request = plan.protocol.read(asked, plan.key)
         if isinstance(request, Problem):
             self._refuse(request)
             return
@@ -65,8 +84,13 @@ class ProviderHandler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Silent: tests read the counts."""
 
-    def _request(self) -> SeenRequest:
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+    def _answer_batch(self, answer: BatchAnswer) -> None:
+        if answer.breaks_off:
+            self._break_off()
+        else:
+            self._send(answer.status, answer.body)
+
+    def _request(self, raw: bytes) -> SeenRequest:
         try:
             body = json.loads(raw)
         except ValueError:

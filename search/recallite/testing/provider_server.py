@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from recallite.embeddings.limits import estimate_tokens
+from recallite.testing.batch_service import BatchService
 from recallite.testing.behaviours import BadVectors, Behaviour, Poison
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.openai_protocol import OpenAIProtocol
@@ -58,6 +59,8 @@ class ProviderServer:
         self.max_request_tokens = max_request_tokens
         self.obeys_dimensions = obeys_dimensions
         self.protocol: WireProtocol = protocol or OpenAIProtocol()
+        self.batches: BatchService | None = None
+        """The provider's batch service, where the test has given it one."""
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._queue: deque[Behaviour] = deque()

@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
     from recallite.work import SCAN
     from recallite.work.connect import broker_url, open_queue
+    from recallite_worker.batch_wait import BatchWait
     from recallite_worker.executor import EmbeddedExecutor
     from recallite_worker.progress import progress_display
 
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
                 for agent in enabled:
                     queue.mark(agent.agent, [SCAN])
                 outcomes = executor.run(enabled, rebuild=args.force)
+                BatchWait(enabled, queue, executor, stopped=lambda: interrupted.happened).run(outcomes)
         seconds = time.monotonic() - began
         codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
     finally:
@@ -74,7 +76,7 @@ def _fetch_model(agent: AgentSettings) -> None:
     from recallite.embeddings.local import LocalEmbedder
     from recallite.errors import ProviderError
     from recallite_worker.progress import DownloadBar
-    from recallite_worker.sync import open_embedder
+    from recallite_worker.vector_stage import open_embedder
 
     if choose_provider(agent).provider != "local":
         return
