@@ -15,7 +15,7 @@ from recallite_worker.vectors import PendingChunk, VectorWriter
 
 logger = logging.getLogger(__name__)
 
-_CHUNKS = 256
+_CHUNKS = 1024
 """Taken from the waiting list at once, for each request that may be under way."""
 _CALIBRATION_SAMPLE = 200
 

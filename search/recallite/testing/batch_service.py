@@ -69,6 +69,7 @@ class BatchService:
         self.looks = looks
         self.jobs: dict[str, ServedJob] = {}
         self.files: dict[str, bytes] = {}
+        self.calls = 0
         self.uploads = 0
         self.discarded = 0
         self.most_running = 0
@@ -101,6 +102,7 @@ class BatchService:
         if not self.protocol.authorized(request, key):
             return _json({"error": {"message": "no key", "code": "invalid_api_key"}}, 401)
         with self._lock:
+            self.calls += 1
             if self.refuse_calls:
                 return _json({"error": {"message": "told to fail"}}, self.refuse_calls.popleft())
             verb, id_ = route

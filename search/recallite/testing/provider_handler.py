@@ -25,8 +25,10 @@ class Plan(Protocol):
     protocol: WireProtocol
     closing: Event
     batches: BatchService | None
+    latency_seconds: float
 
     def connected(self) -> None: ...
+    def transferred(self, *, received: int = 0, sent: int = 0) -> None: ...
     def take(self, request: SeenRequest) -> told.Behaviour | None: ...
     def problem_with(self, texts: Sequence[str]) -> Problem | None: ...
     def answers(self, request: SeenRequest, spoil: told.BadVectors | None) -> list[Answered]: ...
@@ -64,6 +66,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
     def _handle(self, method: str) -> None:
         plan = self.server.plan
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        plan.transferred(received=len(raw))
         asked = self._request(raw)
         if plan.batches is not None and (answer := plan.batches.answer(method, asked, raw, plan.key)) is not None:
             try:
@@ -138,6 +141,8 @@ class ProviderHandler(BaseHTTPRequestHandler):
 
     def _answer(self, request: SeenRequest, spoil: told.BadVectors | None) -> None:
         plan = self.server.plan
+        if plan.latency_seconds:
+            plan.closing.wait(plan.latency_seconds)
         if problem := plan.problem_with(request.texts):
             self._refuse(problem)
         else:
@@ -165,6 +170,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+        self.server.plan.transferred(sent=len(body))
 
     def _drip(self, body: bytes, drip: told.Drip) -> None:
         lines = ["HTTP/1.1 200 OK", f"Content-Type: {_JSON}", f"Content-Length: {len(body)}", "", ""]
