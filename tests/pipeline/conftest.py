@@ -19,6 +19,7 @@ from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder
 from recallite.embeddings.registry import create_embedder
 from recallite.search.questions import QuestionEmbedder
+from recallite.transcripts import ALL_TRANSCRIPTS
 from recallite.work import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.executor import AgentOutcome, EmbeddedExecutor
@@ -68,7 +69,7 @@ class Lab:
         settings = self.settings
         queue = SqliteQueue(queue_path(settings.state_dir))
         try:
-            queue.mark(settings.agent, [SCAN])
+            queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
             executor = EmbeddedExecutor(queue, embedders=embedders or self.embedders)
             return executor.run([settings], rebuild=rebuild)[settings.agent]
         finally:
