@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
@@ -22,7 +22,7 @@ from recallite.search.fusion import Fusion, Scored, Weights, fuse, passing
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
 from recallite.search.snippet import snippet
-from recallite.types import Hit, Mode, ScoreParts, SearchReply
+from recallite.types import Hit, Mode, ScoreParts, SearchReply, Source
 from recallite.workspace.text import without_surrogates
 
 MAX_CANDIDATES = 200
@@ -39,6 +39,9 @@ class SearchSettings:
     """The settings of a search, resolved."""
 
     workspace: Path
+    sessions_dir: Path
+    sources: tuple[Source, ...]
+    """What the settings name; nothing else is found, though it may still be in the index."""
     max_results: int
     min_score: float
     hybrid: bool
@@ -105,6 +108,7 @@ class Searcher:
         vector, reason = self._question(asked.text, snapshot)
         with index.reader.reading():
             now = index.reader.snapshot()
+            asked = replace(asked, where=asked.where.within(self.settings.sources, index.reader, now.generation))
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
             sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
@@ -190,11 +194,25 @@ class Searcher:
                     snippet=snippet(text, query),
                     source=source,
                     chunk_id=scored.chunk_id,
-                    stale=source == "memory" and _changed(self.settings.workspace / path, *state),
+                    stale=self._is_stale(source, path, *state),
                     parts=parts if explain else None,
                 )
             )
         return hits
+
+    def _is_stale(self, source: Source, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes) -> bool:
+        if source == "sessions":
+            return _rewritten(self.settings.sessions_dir / path.partition("/")[2], size, mtime_ns)
+        return _changed(self.settings.workspace / path, size, mtime_ns, ctime_ns, hash_)
+
+
+def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:
+    """Whether a transcript is more than what it was with something added."""
+    try:
+        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
+    except OSError:
+        return True
+    return info.st_size < size or (info.st_size == size and info.st_mtime_ns != mtime_ns)
 
 
 def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:

@@ -52,6 +52,8 @@ def resolve_memory_path(
     location = Path(os.path.normpath(workspace / asked))
     name = index_path(workspace, location)
     allowed = _allowed(name, location, workspace, extra_paths)
+    if allowed is None and name.startswith("sessions/") and ".jsonl" in name:
+        raise MemoryPathError(f"{path!r} is a transcript: transcripts are searched, and never read from here")
     if allowed is None:
         raise MemoryPathError(
             f"{path!r} is outside the memory: only MEMORY.md, memory.md, memory/ and extraPaths can be read"

@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
+    from recallite.transcripts.names import ALL_TRANSCRIPTS
     from recallite.work import SCAN
     from recallite.work.sqlite import SqliteQueue, queue_path
     from recallite_worker.executor import EmbeddedExecutor
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             interrupted = _Interrupts(executor.stop)
             with interrupted:
                 for agent in enabled:
-                    queue.mark(agent.agent, [SCAN])
+                    queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS])
                 outcomes = executor.run(enabled, rebuild=args.force)
         seconds = time.monotonic() - began
         codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
