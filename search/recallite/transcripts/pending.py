@@ -39,6 +39,8 @@ class Growth:
     """Records of type `message`, of any role."""
     compacted: bool
     """Whether the session was compacted."""
+    end: int
+    """Bytes of the file that are counted: up to the end of its last whole line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,10 @@ class Thresholds:
             sessions.post_compaction_force,
         )
 
+    def are_over(self, mtime_ns: int, now: float) -> bool:
+        """Whether a session has gone quiet whose file was last written at `mtime_ns`."""
+        return abs(now - mtime_ns / 1e9) >= self.idle_seconds
+
     def are_crossed(self, growth: Growth) -> bool:
         return growth.messages >= self.messages or (growth.compacted and self.at_compaction)
 
@@ -75,8 +81,8 @@ def read_growth(found: FoundFile, since: int) -> Growth:
             for _ in reader:
                 pass
     except (OSError, MemoryPathError):
-        return Growth(0, False)
-    return Growth(reader.entries, reader.compaction > 0)
+        return Growth(0, False, since)
+    return Growth(reader.entries, reader.compaction > 0, reader.offset)
 
 
 def judge(
@@ -102,8 +108,8 @@ def judge(
             return "due"
         since = indexed.size
     now = time.time() if now is None else now
-    is_quiet = abs(now - found.mtime_ns / 1e9) >= thresholds.idle_seconds
-    if is_archive(found.parts[-1]) or is_quiet or found.size - since >= thresholds.bytes:
+    is_over = is_archive(found.parts[-1]) or thresholds.are_over(found.mtime_ns, now)
+    if is_over or found.size - since >= thresholds.bytes:
         return "due"
     return "due" if thresholds.are_crossed(count(found, since)) else "waiting"
 
