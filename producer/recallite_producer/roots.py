@@ -100,13 +100,17 @@ def roots_of(settings: AgentSettings) -> list[Root]:
     search = settings.search
     if not search.enabled or not search.sync.watch:
         return []
-    agent, workspace = settings.agent, settings.workspace
-    roots: list[Root] = []
+    roots = _note_roots(settings) if "memory" in search.sources else []
     if "sessions" in search.sources:
-        roots.append(Root(agent, workspace, settings.sessions_dir, recursive=False, source="sessions"))
-    if "memory" not in search.sources:
-        return roots
-    roots += [
+        roots.append(
+            Root(settings.agent, settings.workspace, settings.sessions_dir, recursive=False, source="sessions")
+        )
+    return roots
+
+
+def _note_roots(settings: AgentSettings) -> list[Root]:
+    agent, workspace = settings.agent, settings.workspace
+    roots = [
         Root(agent, workspace, workspace, recursive=False, only=frozenset(ROOT_NAMES), may_be_link=True),
         Root(agent, workspace, workspace / NOTES_DIR, recursive=True),
     ]
@@ -115,7 +119,8 @@ def roots_of(settings: AgentSettings) -> list[Root]:
             only = frozenset({extra.name})
             roots.append(Root(agent, workspace, extra.parent, recursive=False, only=only, may_be_link=True))
         else:
-            roots.append(Root(agent, workspace, extra, recursive=True, has_ignore_rules=True, exclude=search.exclude))
+            exclude = settings.search.exclude
+            roots.append(Root(agent, workspace, extra, recursive=True, has_ignore_rules=True, exclude=exclude))
     return roots
 
 
