@@ -134,15 +134,14 @@ class _Writing:
             self.writer.touch(row, self.state)
             return True
         self.wrote = True
-        compacted = self._append()
-        if compacted and reads_compacted_anew and not self._progress.whole:
+        complete = self._append()
+        if complete and reads_compacted_anew and self._progress.compacted and not self._progress.whole:
             logger.info("%s: the session was compacted, its transcript is read anew", self.state.path)
             self._restart(rewritten=None)
-            compacted = self._append()
-        if compacted is None:
-            return False
-        self._finish()
-        return True
+            complete = self._append()
+        if complete:
+            self._finish()
+        return complete
 
     def _begin(self) -> FileRow | None:
         """Find out from where to read; the row of the file as it was."""
@@ -184,11 +183,8 @@ class _Writing:
         self.writer.note(self.state, "writing", None, None)
         self.writer.keep_transcript(self._file_id, self._progress)
 
-    def _append(self) -> bool | None:
-        """Write all chunks from the place that was reached; whether the session was compacted on the way.
-
-        None when it was stopped before the end.
-        """
+    def _append(self) -> bool:
+        """Write all chunks from the place that was reached; False when it was stopped before the end."""
         progress = self._progress
         self._old = self.writer.set_aside(self._file_id, progress.order)
         self.file.seek(progress.offset)
@@ -199,11 +195,12 @@ class _Writing:
         bad = _BadLines(list(progress.bad), progress.bad_before)
         for piece in cut(reader, self.writer.generation.settings, start=place):
             self._put(piece, progress.order)
+            progress.compacted |= reader.compaction > known
             self._note_progress(reader, piece, bad)
             pause()
             if not piece.is_last and self.stop():
-                return None
-        return reader.compaction > known
+                return False
+        return True
 
     def _put(self, piece: Piece, order: int) -> None:
         for number, chunk in enumerate(piece.chunks, order):
@@ -231,7 +228,7 @@ class _Writing:
         self.writer.keep_transcript(self._file_id, progress)
 
     def _finish(self) -> None:
-        self._progress.whole = False
+        self._progress.whole = self._progress.compacted = False
         self.writer.keep_transcript(self._file_id, self._progress)
         left = [id_ for ids in self._old.values() for id_ in ids]
         self.writer.delete(left)

@@ -43,6 +43,8 @@ class TranscriptProgress(msgspec.Struct):
     """The last line, when it has no end yet."""
     whole: bool = True
     """Whether the file is being read from its beginning, so that nothing in it can make that necessary."""
+    compacted: bool = False
+    """Whether what was added and is being read says that the session was compacted."""
     rewritten: float | None = None
     """When the file was last found to be cut or written anew; seconds since 1970."""
 
