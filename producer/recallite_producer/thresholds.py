@@ -51,7 +51,8 @@ class SessionThresholds:
         for agent, settings in self._agents.items():
             indexed = indexed_transcripts(settings.index_path)
             for path, found in scan_transcripts(settings.sessions_dir).files.items():
-                self._judge((agent, path), found, indexed.get(path))  # a scan finds those that are due now
+                if self._judge((agent, path), found, indexed.get(path)):
+                    del self._sent[agent, path]  # the scan of the start asks for it, as far as it gets
 
     def changed(self, agent: str, path: str) -> bool:
         """Whether a transcript that has just changed is to be indexed now; one that is gone is, too."""
