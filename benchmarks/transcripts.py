@@ -59,7 +59,7 @@ def write(path: Path) -> int:
     """Messages of both sides and results of tools, of the words of the example notes; the bytes written."""
     rng = random.Random(3)
     texts = _texts(rng, 2000)
-    result = tool_result(" ".join(texts[:4])[:550])
+    result = tool_result(" ".join(texts[:4])[:430])
     kinds = (user, assistant, lambda text: result)
     with path.open("wb") as file:
         file.write(header())
@@ -74,7 +74,7 @@ def write(path: Path) -> int:
 
 def _texts(rng: random.Random, count: int) -> list[str]:
     words = [word for file in sorted(EXAMPLES.rglob("*.md")) for word in file.read_text("utf-8").split()]
-    return [" ".join(rng.choices(words, k=rng.randint(4, 40))) for _ in range(count)]
+    return [" ".join(rng.choices(words, k=rng.randint(3, 30))) for _ in range(count)]
 
 
 def _agent(root: Path) -> AgentSettings:
