@@ -163,6 +163,18 @@ def test_other_files_of_the_folder_mean_nothing(talk: Rig) -> None:
     expect_only(talk)
 
 
+def test_a_session_whose_file_is_kept_open_is_seen_to_grow(talk: Rig) -> None:
+    path = write_transcript(sessions(talk), "a.jsonl", dialogue(3))
+    service = talk.start()
+    with path.open("ab", buffering=0) as file:
+        file.write(dialogue(3))
+        talk.until(lambda: len(service._sessions) == 1)
+        for number in range(10):
+            file.write(dialogue(1, first=number))
+
+        talk.expect("sessions/a.jsonl")
+
+
 def test_zero_thresholds_are_crossed_by_anything(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(memory_search=dict(SOURCES), sync={"sessions": {"deltaBytes": 0}})
     path = write_transcript(sessions(rig), "a.jsonl", user("one"))
