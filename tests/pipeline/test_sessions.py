@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -228,3 +229,45 @@ def test_the_estimate_counts_sessions(lab: Lab) -> None:
 
     assert "1 files to read" in lab.run("backfill", "--estimate").stdout
     assert ", 0 chunks" not in lab.run("backfill", "--estimate").stdout
+
+
+@pytest.mark.parametrize("model", ["test-64", None])
+def test_a_long_session_does_not_keep_a_note_out(lab: Lab, model: str | None) -> None:
+    lab.model = model
+    rng = random.Random(1)
+    topic = ["router", "firmware", "vlan", "printer", "network", "omada", "update", "wifi", "channel"]
+    filler = [
+        "the",
+        "and",
+        "we",
+        "then",
+        "it",
+        "is",
+        "ok",
+        "please",
+        "try",
+        "again",
+        "now",
+        "maybe",
+        "later",
+        "check",
+        "thing",
+        "more",
+        "less",
+    ]
+    said = (" ".join(rng.choices(topic, k=8) + rng.choices(filler, k=30)) for _ in range(3500))
+    path = write_transcript(lab.sessions, "a.jsonl", *map(user, said))
+    assert path.stat().st_size > 800_000
+    lab.note("memory/net.md", "# Network\n\nThe printer lives on VLAN 20. Router firmware 4.2 drops IPv6.")
+    lab.index()
+
+    for query in (
+        "which vlan is the printer on",
+        "router firmware",
+        "printer vlan router",
+        "the network of the printer",
+    ):
+        assert "memory/net.md" in lab.paths(query)[:3], query
+        hits = lab.search(query, max_results=20).hits
+        assert [hit.path for hit in lab.search(query, max_results=5).hits] == [hit.path for hit in hits[:5]]
+    assert len(lab.paths("router firmware", sources=["sessions"], max_results=20)) == 20

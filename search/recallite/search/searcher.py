@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
 from recallite.search.connections import OpenIndex, SearchConnections
+from recallite.search.crowding import FEWEST_NOTES, give_way, session_files
 from recallite.search.fusion import Fusion, Scored, Weights, fuse, passing
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
@@ -112,8 +113,11 @@ class Searcher:
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
             sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
-            chosen = passing(sides.scored, asked.min_score)[: asked.max_results]
-            hits = self._hits(index, chosen, asked.query, asked.explain)
+            chosen = passing(sides.scored, asked.min_score)
+            if "sessions" in self.settings.sources:
+                files = session_files(index.reader.connection, [each.chunk_id for each in chosen])
+                chosen = give_way(chosen, files, min_score=asked.min_score)
+            hits = self._hits(index, chosen[: asked.max_results], asked.query, asked.explain)
             pending = _pending(index, now)
             reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
         space = now.space if sides.mode != "keyword" else None
@@ -152,9 +156,12 @@ class Searcher:
                 vector = None
                 reason = f"the vectors cannot be read ({error}): run `recallite index --force`"
         use_keyword = self.settings.hybrid or vector is None
-        words = (
-            index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where) if use_keyword else []
-        )
+        words = self._words(index, snapshot, query, where) if use_keyword else []
+        notes = self._notes_beside(index, where, cosines.keys(), [hit.chunk_id for hit in words])
+        if notes is not None:
+            words = [*(self._words(index, snapshot, query, notes) if use_keyword else ()), *words]
+            if vector is not None and space is not None:
+                cosines.update(index.vector.search(vector, space=space, limit=limit, where=notes))
         if vector is None or space is None:
             return _Sides(self._keyword_only(words), "keyword", reason)
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
@@ -167,6 +174,23 @@ class Searcher:
         scored = fuse(words, cosines, weights=weights, calibration=calibration, fusion=self.settings.fusion)
         mode: Mode = "hybrid" if use_keyword else "vector"
         return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
+
+    def _words(self, index: OpenIndex, snapshot: Snapshot, query: KeywordQuery, where: Filter) -> list[KeywordHit]:
+        limit = self.settings.candidates
+        return index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where)
+
+    def _notes_beside(
+        self, index: OpenIndex, where: Filter, near: Collection[int], worded: Collection[int]
+    ) -> Filter | None:
+        """A filter for notes alone, when so many chunks of sessions were found that hardly a note had room."""
+        sources = self.settings.sources if where.sources is None else where.sources
+        if not {"memory", "sessions"} <= set(sources):
+            return None
+        if max(len(near), len(worded)) < self.settings.candidates:
+            return None
+        found = {*near, *worded}
+        files = session_files(index.reader.connection, found)
+        return replace(where, sources=("memory",)) if len(found) - len(files) < FEWEST_NOTES else None
 
     def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
         only_text = Weights(vector=0.0, text=1.0)
