@@ -97,6 +97,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedLine:
+    """A line of a transcript that could not be read; the lines around it are indexed."""
+
+    path: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceCount:
     """Numbers of one source."""
 
@@ -203,4 +212,15 @@ class IndexStatus:
     batch: BatchState
     workers: tuple[str, ...]
     """Living Celery workers; empty in the embedded mode."""
+    below_threshold: tuple[str, ...] = ()
+    """Transcripts with new text that is not worth an update yet (`sync.sessions`)."""
+    bad_line_count: int = 0
+    bad_lines: tuple[SkippedLine, ...] = ()
+    """The first of them, of each transcript."""
+    unfinished: tuple[SkippedLine, ...] = ()
+    """Last lines of transcripts that have no end yet: waited for."""
+    without_text: int = 0
+    """Indexed transcripts in which neither user nor assistant says anything."""
+    rewritten: tuple[str, ...] = ()
+    """Transcripts that were cut or written anew after they were first indexed."""
     notes: tuple[str, ...] = field(default=())

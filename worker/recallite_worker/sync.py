@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import apsw
 
@@ -13,18 +13,22 @@ from recallite.errors import IndexUnusableError
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
+from recallite.sources import find_note, scan_sources
+from recallite.transcripts import ALL_TRANSCRIPTS, transcript_name
 from recallite.types import Failure
 from recallite.work import SCAN, Lane, Mark, WorkQueue
-from recallite.workspace import FoundFile, Scan, scan_memory
-from recallite.workspace.files import find_memory_file, is_below
+from recallite.workspace import FoundFile
 from recallite_worker.cache import EmbeddingCache
 from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
+from recallite_worker.forgetting import forget
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
 from recallite_worker.reading import ReadFile, read_note
 from recallite_worker.results import SyncProgress, SyncResult
+from recallite_worker.scanning import changed_paths
 from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoch, set_meta
+from recallite_worker.transcripts import TranscriptUpdate
 from recallite_worker.vector_stage import EmbedderFactory, VectorStage, open_embedder
 from recallite_worker.vectors import VectorWriter
 from recallite_worker.writer import TextWriter
@@ -110,6 +114,8 @@ class _Slice:
         self.result = SyncResult(settings.agent)
         self.progress = SyncProgress()
         self._seen: dict[str, FoundFile] = {}
+        self._bulky: list[str] = []
+        """Transcripts with so much new text that fresh edits must not wait for it."""
         self.lane: Lane | None = None
         self._first_new = 0
         """Chunks with greater ids were written in this slice."""
@@ -149,19 +155,17 @@ class _Slice:
             if not marks:
                 return
             self.progress.files_waiting = self.queue.length(self.settings.agent, lane=self.lane)
-            scans = [mark for mark in marks if mark.path == SCAN]
+            scans = [mark for mark in marks if mark.path in (SCAN, ALL_TRANSCRIPTS)]
             if scans:
-                self._scan(writers, scans[0].lane)
+                self._scan(writers, scans[0].lane, all_sessions=any(mark.path != SCAN for mark in scans))
                 self.queue.done(self.settings.agent, scans)
                 continue
             self._write_files(writers, marks)
 
-    def _scan(self, writers: list[TextWriter], lane: Lane) -> None:
+    def _scan(self, writers: list[TextWriter], lane: Lane, *, all_sessions: bool) -> None:
         """Compare disk and index by size and time; what differs is marked dirty, in bulk for backfill."""
-        scan = scan_memory(self.settings.workspace, self.settings.extra_paths, self.settings.search.exclude)
-        dirty: set[str] = set()
-        for writer in writers:
-            dirty |= set(changed_paths(scan, writer))
+        scan = scan_sources(self.settings)
+        dirty = changed_paths(scan, writers, self.settings, all_sessions=all_sessions)
         self._seen = {path: scan.files[path] for path in dirty if path in scan.files}
         if dirty:
             self.queue.mark(self.settings.agent, sorted(dirty), lane="backfill" if len(dirty) > BULK else lane)
@@ -173,7 +177,8 @@ class _Slice:
         done: list[Mark] = []
         with self.store.transaction():
             for mark in marks:
-                self._write_file(writers, mark.path)
+                if not self._write_marked(writers, mark):
+                    break
                 done.append(mark)
                 self.progress.files_done += 1
                 self.progress.files_waiting = max(0, self.progress.files_waiting - 1)
@@ -182,15 +187,34 @@ class _Slice:
                     break
         # Marks go only after their files are committed; what was not committed is done again.
         self.queue.done(self.settings.agent, done)
+        if self._bulky:
+            self.queue.mark(self.settings.agent, self._bulky, lane="backfill")
+            self._bulky = []
         self.progress.chunks_added = self.result.chunks_added
         self.observe(self.progress)
 
-    def _write_file(self, writers: list[TextWriter], path: str) -> None:
-        settings = self.settings
+    def _write_marked(self, writers: list[TextWriter], mark: Mark) -> bool:
+        """Whether it is dealt with; False for a transcript that goes on in another slice."""
+        if transcript_name(mark.path) is None:
+            self._write_note(writers, mark.path)
+            return True
+        update = TranscriptUpdate(mark.path, self.settings, self.stop)
+        if mark.lane == "live" and update.is_bulk(writers):
+            self._bulky.append(mark.path)
+            return True
+        outcome = update.run(writers)
+        self.result.chunks_added += outcome.chunks_added
+        self.result.files_removed += outcome.removed
+        if outcome.failure is not None:
+            self.result.failures.append(outcome.failure)
+        elif outcome.complete and not outcome.removed:
+            self.result.files_written += outcome.written
+            self.result.files_unchanged += not outcome.written
+        return outcome.complete
+
+    def _write_note(self, writers: list[TextWriter], path: str) -> None:
         # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
-        found = self._seen.pop(path, None) or find_memory_file(
-            path, settings.workspace, settings.extra_paths, settings.search.exclude
-        )
+        found = self._seen.pop(path, None) or find_note(path, self.settings)
         read = read_note(found) if isinstance(found, FoundFile) else None
         for writer in writers:
             if read is None:
@@ -220,6 +244,7 @@ class _Slice:
         if self.generations.flip(spaces, text_complete=text_complete):
             logger.info("agent %s: the rebuilt index answers now", self.settings.agent)
         self.generations.drop_retired()
+        forget(self.store, self.stop)
         if text_complete:
             compact_when_wasteful(self.store, spaces)
         waiting = sum(VectorWriter(self.store, space).pending_count() for space in spaces)
@@ -236,15 +261,3 @@ class _Slice:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())
         vectors.note_owed()
-
-
-def changed_paths(scan: Scan, writer: TextWriter) -> Iterable[str]:
-    """Paths whose size or time differs from the index, that are new, or that are gone from the disk."""
-    rows = writer.files()
-    for path, found in scan.files.items():
-        row = rows.get(path)
-        if row is None or not row.is_unchanged(found):
-            yield path
-    for path in rows.keys() - scan.files.keys():
-        if not is_below(path, scan.unreadable):
-            yield path

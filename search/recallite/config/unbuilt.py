@@ -19,9 +19,6 @@ _PROVIDER = "memorySearch.provider"
 
 UNBUILT: dict[str, str] = {
     "memorySearch.multimodal.*": "indexing of images and audio",
-    "memorySearch.experimental.sessionMemory": "indexing of session transcripts",
-    "memorySearch.sources=sessions": "indexing of session transcripts",
-    "memorySearch.sync.sessions.*": "indexing of session transcripts",
     "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
     "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
     "memory.backend=qmd": "the qmd backend",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
@@ -18,11 +18,12 @@ from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
 from recallite.search.connections import OpenIndex, SearchConnections
+from recallite.search.crowding import FEWEST_NOTES, give_way, session_files
 from recallite.search.fusion import Fusion, Scored, Weights, fuse, passing
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
 from recallite.search.snippet import snippet
-from recallite.types import Hit, Mode, ScoreParts, SearchReply
+from recallite.types import Hit, Mode, ScoreParts, SearchReply, Source
 from recallite.workspace.text import without_surrogates
 
 MAX_CANDIDATES = 200
@@ -39,6 +40,9 @@ class SearchSettings:
     """The settings of a search, resolved."""
 
     workspace: Path
+    sessions_dir: Path
+    sources: tuple[Source, ...]
+    """What the settings name; nothing else is found, though it may still be in the index."""
     max_results: int
     min_score: float
     hybrid: bool
@@ -105,11 +109,15 @@ class Searcher:
         vector, reason = self._question(asked.text, snapshot)
         with index.reader.reading():
             now = index.reader.snapshot()
+            asked = replace(asked, where=asked.where.within(self.settings.sources, index.reader, now.generation))
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
             sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
-            chosen = passing(sides.scored, asked.min_score)[: asked.max_results]
-            hits = self._hits(index, chosen, asked.query, asked.explain)
+            chosen = passing(sides.scored, asked.min_score)
+            if "sessions" in self.settings.sources:
+                files = session_files(index.reader.connection, [each.chunk_id for each in chosen])
+                chosen = give_way(chosen, files, min_score=asked.min_score)
+            hits = self._hits(index, chosen[: asked.max_results], asked.query, asked.explain)
             pending = _pending(index, now)
             reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
         space = now.space if sides.mode != "keyword" else None
@@ -149,9 +157,12 @@ class Searcher:
                 vector = None
                 reason = f"the vectors cannot be read ({error}): run `recallite index --force`"
         use_keyword = self.settings.hybrid or vector is None
-        words = (
-            index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where) if use_keyword else []
-        )
+        words = self._words(index, snapshot, query, where) if use_keyword else []
+        notes = self._notes_beside(index, where, cosines.keys(), [hit.chunk_id for hit in words])
+        if notes is not None:
+            words = [*(self._words(index, snapshot, query, notes) if use_keyword else ()), *words]
+            if vector is not None and space is not None:
+                cosines.update(index.vector.search(vector, space=space, limit=limit, where=notes))
         if vector is None or space is None:
             return _Sides(self._keyword_only(words), "keyword", reason)
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
@@ -164,6 +175,23 @@ class Searcher:
         scored = fuse(words, cosines, weights=weights, calibration=calibration, fusion=self.settings.fusion)
         mode: Mode = "hybrid" if use_keyword else "vector"
         return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
+
+    def _words(self, index: OpenIndex, snapshot: Snapshot, query: KeywordQuery, where: Filter) -> list[KeywordHit]:
+        limit = self.settings.candidates
+        return index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where)
+
+    def _notes_beside(
+        self, index: OpenIndex, where: Filter, near: Collection[int], worded: Collection[int]
+    ) -> Filter | None:
+        """A filter for notes alone, when so many chunks of sessions were found that hardly a note had room."""
+        sources = self.settings.sources if where.sources is None else where.sources
+        if not {"memory", "sessions"} <= set(sources):
+            return None
+        if max(len(near), len(worded)) < self.settings.candidates:
+            return None
+        found = {*near, *worded}
+        files = session_files(index.reader.connection, found)
+        return replace(where, sources=("memory",)) if len(found) - len(files) < FEWEST_NOTES else None
 
     def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
         only_text = Weights(vector=0.0, text=1.0)
@@ -191,11 +219,25 @@ class Searcher:
                     snippet=snippet(text, query),
                     source=source,
                     chunk_id=scored.chunk_id,
-                    stale=source == "memory" and _changed(self.settings.workspace / path, *state),
+                    stale=self._is_stale(source, path, *state),
                     parts=parts if explain else None,
                 )
             )
         return hits
+
+    def _is_stale(self, source: Source, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes) -> bool:
+        if source == "sessions":
+            return _rewritten(self.settings.sessions_dir / path.partition("/")[2], size, mtime_ns)
+        return _changed(self.settings.workspace / path, size, mtime_ns, ctime_ns, hash_)
+
+
+def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:
+    """Whether a transcript is more than what it was with something added."""
+    try:
+        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
+    except OSError:
+        return True
+    return info.st_size < size or (info.st_size == size and info.st_mtime_ns != mtime_ns)
 
 
 def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:

@@ -298,7 +298,7 @@ class SqliteQueue:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.set_busy_timeout(10_000)
-            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL").fetchall()
             connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
         except BaseException:
             connection.close()

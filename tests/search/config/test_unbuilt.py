@@ -53,7 +53,6 @@ def test_the_value_of_an_unbuilt_key_is_refused_with_an_equal_default(load_agent
     ("row", "config"),
     [
         ("memorySearch.query.hybrid.mmr.*", {"query": {"hybrid": {"mmr": {"lambda": 0.2}}}}),
-        ("memorySearch.sync.sessions.*", {"sync": {"sessions": {"deltaBytes": 5}}}),
     ],
 )
 def test_taking_out_a_row_opens_the_feature(

@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
+    from recallite.transcripts.names import ALL_TRANSCRIPTS
     from recallite.work import SCAN
     from recallite.work.connect import broker_url, open_dispatch, open_queue
     from recallite_worker.estimate import estimate
@@ -36,12 +37,12 @@ def run(args: argparse.Namespace) -> int:
     url = broker_url(args.broker)
     if url is None:
         queue = open_queue(settings, None)
-        queue.mark(agent.agent, [SCAN], lane="backfill")
+        queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS], lane="backfill")
         queue.close()
         print("queued: a running `recallite up` does it; else run `recallite index`")
     else:
         dispatch = open_dispatch(settings, url, agents=settings.agent_ids)
-        dispatch.dirty(agent.agent, [SCAN], lane="backfill")
+        dispatch.dirty(agent.agent, [SCAN, ALL_TRANSCRIPTS], lane="backfill")
         dispatch.close()
         print("queued for the workers of the backfill lane")
     return 0

@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
+    from recallite.transcripts.names import ALL_TRANSCRIPTS
     from recallite.work import SCAN
     from recallite.work.connect import broker_url, open_queue
     from recallite_worker.batch_wait import BatchWait
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             interrupted = _Interrupts(executor.stop)
             with interrupted:
                 for agent in enabled:
-                    queue.mark(agent.agent, [SCAN])
+                    queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS])
                 outcomes = executor.run(enabled, rebuild=args.force)
                 BatchWait(enabled, queue, executor, stopped=lambda: interrupted.happened).run(outcomes)
         seconds = time.monotonic() - began
