@@ -383,6 +383,19 @@ def test_texts_leave_the_batch_file_when_they_are_submitted(openai, step) -> Non
     connection.close()
 
 
+def test_a_job_that_never_ends_is_given_up(openai, step, monkeypatch) -> None:
+    openai.batches.looks = 1_000
+    step()
+    monkeypatch.setattr(batch_poll, "MOST_AGE_SECONDS", 0.0)
+
+    until_done(step, openai)
+
+    assert openai.real_status().vectors.indexed == NOTES
+    assert openai.server.texts == NOTES
+    (job,) = json.loads(openai.run("batch", "list", "--json").stdout)["jobs"]
+    assert job["state"] == "expired" and "check the model" in job["reason"]
+
+
 def test_below_the_least_number_of_texts_no_job_is_made(openai) -> None:
     for number in range(NOTES - batches.LEAST_TEXTS + 1):
         (openai.workspace / "memory" / f"{number:03}.md").unlink()

@@ -35,6 +35,7 @@ LONGEST_LOOK_SECONDS = 60.0
 NO_SLOT_SECONDS = 10.0
 MOST_ATTEMPTS = 8
 """Failures of upload or submission that may pass, until the texts are embedded without a batch."""
+MOST_AGE_SECONDS = 2 * 86_400.0
 _GROWTH = 1.5
 _LINES = 500
 
@@ -210,6 +211,9 @@ class _Poller:
     def _look(self, api: BatchApi, job: Job) -> float | None:
         assert job.provider_id is not None
         look = api.look(job.provider_id)
+        if look.outcome == "running" and time.time() - (job.submitted_at or 0.0) > MOST_AGE_SECONDS:
+            self._give_up(api, job, look)
+            return None
         if look.outcome == "running":
             wait = self._pause(job.looks)
             self._store.look_later(job, wait)
@@ -222,6 +226,13 @@ class _Poller:
                 with contextlib.suppress(ProviderError):
                     api.discard(used)
         return None
+
+    def _give_up(self, api: BatchApi, job: Job, look: JobLook) -> None:
+        """No service takes longer than a day: one that never says that it has ended may not know the model."""
+        with contextlib.suppress(ProviderError):
+            api.cancel(str(job.provider_id))
+        days = MOST_AGE_SECONDS / 86_400
+        self._close_job(job, JobLook("expired", (), look.reason or f"not done after {days:g} days: check the model"))
 
     def _take(self, job: Job, results: Iterable[LineResult]) -> None:
         """Keep what is good; all else is tried again without a batch."""

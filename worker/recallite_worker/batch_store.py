@@ -57,12 +57,13 @@ class Job:
     file: str | None
     provider_id: str | None
     claimed: float | None
+    submitted_at: float | None
     next_look: float
     looks: int
     attempts: int
 
 
-_COLUMNS = "id, name, space, account, state, items, file, provider_id, claimed, next_look, looks, attempts"
+_COLUMNS = "id, name, space, account, state, items, file, provider_id, claimed, submitted, next_look, looks, attempts"
 
 
 class BatchStore:
