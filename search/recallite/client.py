@@ -15,6 +15,7 @@ from recallite.index.extension import extension_of
 from recallite.index.filters import Filter
 from recallite.search.connections import SearchConnections
 from recallite.search.fusion import Weights
+from recallite.search.ordering import Ordering
 from recallite.search.questions import QuestionEmbedder
 from recallite.search.searcher import MAX_CANDIDATES, Searcher, SearchSettings
 from recallite.types import Excerpt, IndexStatus, SearchReply, Source
@@ -189,6 +190,11 @@ def _search_settings(settings: AgentSettings) -> SearchSettings:
         weights=_weights(hybrid.vector_weight, hybrid.text_weight),
         fusion=hybrid.fusion,
         candidate_multiplier=hybrid.candidate_multiplier,
+        ordering=Ordering(
+            half_life_days=hybrid.temporal_decay.half_life_days if hybrid.temporal_decay.enabled else None,
+            lambda_=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+            zone=settings.zone,
+        ),
     )
 
 

@@ -29,6 +29,18 @@ class ScoreParts:
     """FTS5's rank: negative, lower is better."""
     exact: bool = False
     """Whether the chunk holds every term of the query."""
+    keyword_rank: int | None = None
+    """Place among the keyword candidates, from 1; None where it is no candidate of that side."""
+    vector_rank: int | None = None
+    """Place among the candidates by cosine, from 1."""
+    merged: float = 0.0
+    """The two sides joined, before an exact hit is lifted above the others and before decay."""
+    age_days: int | None = None
+    """With temporal decay: the age that counted; None for what never ages."""
+    decay: float = 1.0
+    """What age multiplied the score with."""
+    similarity: float | None = None
+    """With MMR: greatest similarity to the hits picked before this one, 0..1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.experimental.sessionMemory": "indexing of session transcripts",
     "memorySearch.sources=sessions": "indexing of session transcripts",
     "memorySearch.sync.sessions.*": "indexing of session transcripts",
-    "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
-    "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
     "memorySearch.remote.batch.*": "embedding through batch jobs",
     "memorySearch.provider=local": "the provider local",
     "memorySearch.fallback": "a fallback provider",

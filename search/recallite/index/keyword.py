@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import apsw
@@ -14,7 +12,6 @@ import apsw
 from recallite.index.filters import Filter
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table
-from recallite.index.tokens import UNSPACED_RUN
 
 _COMMON_SHARE = 0.5
 """FTS5 gives terms of more than half the rows no weight; ranking by them costs time and says nothing."""
@@ -85,18 +82,21 @@ class KeywordIndex:
         frequency = {term: self._frequency(term, generation) for term in wanted}
         weights = [math.log1p((total - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in query.terms]
         rows: dict[int, tuple[float, tuple[float, ...]]] = {}
-        phrase_rows: set[int] = set()
+        phrase_rows: dict[int, float] = {}
         everything = " AND ".join(t.fts for t in query.terms)
         if query.phrase is not None:
             found = self._match(f"{query.phrase.fts} AND ({everything})", generation, limit, where)
-            phrase_rows = {id_ for id_, _, _ in found}
+            phrase_rows = {id_: rank for id_, rank, _ in found}
         spelt: list[tuple[int, float, int]] = []
         if query.spelling:
             spelt = self._match(everything, generation, limit, where, holding=query.literal)
             rows.update((id_, (rank, (1.0,) * len(query.terms))) for id_, rank, _ in spelt)
+        full = (1.0,) * len(query.terms)
         if len(query.terms) > 1:
-            full = (1.0,) * len(query.terms)
             rows.update((id_, (rank, full)) for id_, rank, _ in self._match(everything, generation, limit, where))
+        for id_, rank in phrase_rows.items():
+            # A short note with the phrase can have hundreds of chunks before it that name the words more often.
+            rows.setdefault(id_, (rank, full))
         for id_, rank, held in self._any_term(query, frequency, total, generation, limit, where):
             rows.setdefault(id_, (rank, held))
         hits = [
@@ -213,13 +213,3 @@ def _matched(api: apsw.FTS5ExtensionApi, *arguments: object) -> int:
         if any(api.phrase_locations(n)):
             mask |= 1 << n
     return mask
-
-
-def split_scripts(text: str) -> list[str]:
-    """Text cut where a run of CJK characters begins or ends: `SSH铁律` → `SSH`, `铁律`."""
-    edges = sorted({0, len(text), *(edge for m in UNSPACED_RUN.finditer(text) for edge in m.span())})
-    return [text[start:end] for start, end in pairwise(edges)]
-
-
-WORD = re.compile(r"[^\W_]+")
-"""Approximately what unicode61 takes for a token."""

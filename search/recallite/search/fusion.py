@@ -8,6 +8,7 @@ from typing import Literal
 
 from recallite.embeddings.calibration import Calibration
 from recallite.index.keyword import KeywordHit
+from recallite.types import ScoreParts
 
 Fusion = Literal["weighted", "rrf"]
 
@@ -29,11 +30,7 @@ class Scored:
 
     chunk_id: int
     score: float
-    keyword: float
-    vector: float
-    cosine: float | None
-    bm25: float | None
-    exact: bool
+    parts: ScoreParts
 
 
 def fuse(
@@ -60,30 +57,40 @@ def fuse(
         base = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in ids}
     exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
     ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
+    places = _places(text), _places(vector)
     scored = []
     for id_ in ids:
         score = ceiling + (1.0 - ceiling) * base[id_] if id_ in exact else base[id_]
-        hit = by_id.get(id_)
-        scored.append(
-            Scored(
-                id_,
-                min(1.0, max(0.0, score)),
-                text[id_],
-                vector[id_],
-                cosines.get(id_),
-                hit.bm25 if hit is not None else None,
-                id_ in exact,
-            )
+        parts = ScoreParts(
+            keyword=text[id_],
+            vector=vector[id_],
+            cosine=cosines.get(id_),
+            bm25=by_id[id_].bm25 if id_ in by_id else None,
+            exact=id_ in exact,
+            keyword_rank=places[0].get(id_),
+            vector_rank=places[1].get(id_),
+            merged=base[id_],
         )
-    return sorted(scored, key=lambda s: (-s.score, not s.exact, s.chunk_id))
+        scored.append(Scored(id_, min(1.0, max(0.0, score)), parts))
+    return in_order(scored)
+
+
+def in_order(scored: Iterable[Scored]) -> list[Scored]:
+    """Best first; of equals the exact ones, then the older chunk."""
+    return sorted(scored, key=lambda s: (-s.score, not s.parts.exact, s.chunk_id))
+
+
+def _places(side: Mapping[int, float]) -> dict[int, int]:
+    """The place of each candidate of one side, from 1."""
+    ranked = sorted((id_ for id_ in side if side[id_] > 0), key=lambda id_: (-side[id_], id_))
+    return {id_: place for place, id_ in enumerate(ranked, 1)}
 
 
 def _reciprocal_ranks(vector: Mapping[int, float], text: Mapping[int, float], weights: Weights) -> dict[int, float]:
     """Scaled so that the first place in both lists gives 1."""
     scores = dict.fromkeys(vector, 0.0)
     for side, weight in ((vector, weights.vector), (text, weights.text)):
-        ranked = sorted((id_ for id_ in side if side[id_] > 0), key=lambda id_: (-side[id_], id_))
-        for place, id_ in enumerate(ranked, 1):
+        for id_, place in _places(side).items():
             scores[id_] += weight * (RRF_CONSTANT + 1) / (RRF_CONSTANT + place)
     return scores
 
@@ -94,11 +101,11 @@ def passing(scored: list[Scored], min_score: float) -> list[Scored]:
     When nothing reaches it, keyword hits that come close to the best of them are shown all the same: a
     question whose words stand in the notes is not answered with nothing.
     """
-    kept = [s for s in scored if s.exact or s.score >= min_score]
+    kept = [s for s in scored if s.parts.exact or s.score >= min_score]
     if kept or min_score <= 0:
         return kept
-    best = max((s.keyword for s in scored), default=0.0)
-    return [s for s in scored if s.keyword > 0 and s.keyword >= _NEAR_BEST * best]
+    best = max((s.parts.keyword for s in scored), default=0.0)
+    return [s for s in scored if s.parts.keyword > 0 and s.parts.keyword >= _NEAR_BEST * best]
 
 
 _NEAR_BEST = 0.7

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from recallite.index.keyword import WORD, KeywordQuery, Related, Term, split_scripts
-from recallite.index.tokens import UNSPACED_RUN, fold
+from recallite.index.keyword import KeywordQuery, Related, Term
+from recallite.index.tokens import UNSPACED_RUN, fold, split_scripts, tokens
 from recallite.search.stopwords import STOP_WORDS
 
 MAX_TERMS = 32
@@ -31,14 +31,14 @@ def parse_query(text: str) -> KeywordQuery:
     term: its parts in a row. Runs of scripts without spaces (Chinese, Japanese, …) become pairs of characters.
     """
     text = text[:MAX_CHARACTERS]
-    atoms = [part for word in text.split() for part in split_scripts(fold(word)) if _tokens(part)]
+    atoms = [part for word in text.split() for part in split_scripts(fold(word)) if tokens(part)]
     terms: dict[str, Term] = {}
     stopped: dict[str, Term] = {}
     for atom in atoms:
         if UNSPACED_RUN.fullmatch(atom):
             _add_pairs(atom, terms)
             continue
-        term = _term(_tokens(atom))
+        term = _term(tokens(atom))
         (stopped if len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS else terms)[term.fts] = term
     dropped = bool(terms) and bool(stopped)
     chosen = list((terms or stopped).values())[:MAX_TERMS]
@@ -62,16 +62,16 @@ def _phrase(atoms: list[str]) -> Term | None:
     Behind a run of an unspaced script the index holds its last character alone; a run at the query's end may go
     on in the text, so there a single character is a prefix and longer runs end with their last pair.
     """
-    tokens: list[str] = []
+    row: list[str] = []
     for number, atom in enumerate(atoms):
-        tokens.extend(_tokens(atom))
+        row.extend(tokens(atom))
         if UNSPACED_RUN.fullmatch(atom) and len(atom) > 1 and number < len(atoms) - 1:
-            tokens.append(atom[-1])
-    if not 1 < len(tokens) <= 2 * MAX_TERMS:
+            row.append(atom[-1])
+    if not 1 < len(row) <= 2 * MAX_TERMS:
         return None
     if len(atoms[-1]) == 1 and UNSPACED_RUN.fullmatch(atoms[-1]):
-        return Term(f'"{" ".join(tokens)}"*', (*tokens[:-1], f"{tokens[-1]}*"))
-    return _term(tokens)
+        return Term(f'"{" ".join(row)}"*', (*row[:-1], f"{row[-1]}*"))
+    return _term(row)
 
 
 def _related(terms: list[Term]) -> Iterator[Related]:
@@ -94,27 +94,16 @@ def _stem(token: str) -> str | None:
     return stem if len(stem) >= _LEAST_STEM else token
 
 
-def _tokens(atom: str) -> list[str]:
-    """The tokens that the keyword index holds for a folded part of a word, in order."""
-    found: list[str] = []
-    for part in split_scripts(atom):
-        if UNSPACED_RUN.fullmatch(part):
-            found.extend(part[i : i + 2] for i in range(len(part) - 1)) if len(part) > 1 else found.append(part)
-        else:
-            found.extend(WORD.findall(part))
-    return found
-
-
 def _add_pairs(folded: str, terms: dict[str, Term]) -> None:
     if len(folded) == 1:
         terms[folded] = Term(f'"{folded}"*', (f"{folded}*",))
         return
-    for token in _tokens(folded):
+    for token in tokens(folded):
         terms.setdefault(token, _one(token))
 
 
-def _term(tokens: list[str]) -> Term:
-    return Term(f'"{" ".join(tokens)}"', tuple(tokens))
+def _term(row: list[str]) -> Term:
+    return Term(f'"{" ".join(row)}"', tuple(row))
 
 
 def _one(token: str) -> Term:

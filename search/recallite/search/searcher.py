@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
@@ -18,11 +16,12 @@ from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
 from recallite.search.connections import OpenIndex, SearchConnections
-from recallite.search.fusion import Fusion, Scored, Weights, fuse, passing
+from recallite.search.fusion import Fusion, Scored, Weights, fuse
+from recallite.search.hits import hits_of
+from recallite.search.ordering import Ordering, ordered
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
-from recallite.search.snippet import snippet
-from recallite.types import Hit, Mode, ScoreParts, SearchReply
+from recallite.types import Hit, Mode, SearchReply
 from recallite.workspace.text import without_surrogates
 
 MAX_CANDIDATES = 200
@@ -45,6 +44,7 @@ class SearchSettings:
     weights: Weights
     fusion: Fusion
     candidate_multiplier: int
+    ordering: Ordering = field(default_factory=Ordering)
 
     @property
     def candidates(self) -> int:
@@ -79,6 +79,8 @@ class Searcher:
         self.settings = settings
         self._connections = connections
         self._questions = questions
+        self.today = settings.ordering.today
+        """The day that ages are counted from."""
 
     def search(self, text: str, *, max_results: int, min_score: float, where: Filter, explain: bool) -> SearchReply:
         """Raises IndexUnusableError when there is no index to ask; no query text can raise."""
@@ -108,8 +110,7 @@ class Searcher:
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
             sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
-            chosen = passing(sides.scored, asked.min_score)[: asked.max_results]
-            hits = self._hits(index, chosen, asked.query, asked.explain)
+            hits = self._hits(index, sides.scored, asked)
             pending = _pending(index, now)
             reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
         space = now.space if sides.mode != "keyword" else None
@@ -127,6 +128,19 @@ class Searcher:
         if space is None or space.dims is None:
             return None, self._questions.choice.reason or "nothing is embedded yet"
         return self._questions.embed(text, space)
+
+    def _hits(self, index: OpenIndex, scored: list[Scored], asked: _Asked) -> list[Hit]:
+        settings = self.settings
+        chosen = ordered(
+            index.reader.connection,
+            scored,
+            ordering=settings.ordering,
+            today=self.today(),
+            min_score=asked.min_score,
+            count=asked.max_results,
+        )
+        workspace, connection = settings.workspace, index.reader.connection
+        return hits_of(connection, chosen, asked.query, workspace=workspace, explain=asked.explain)
 
     def _candidates(
         self,
@@ -167,51 +181,6 @@ class Searcher:
     def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
         only_text = Weights(vector=0.0, text=1.0)
         return fuse(words, {}, weights=only_text, calibration=DEFAULT)
-
-    def _hits(self, index: OpenIndex, chosen: Sequence[Scored], query: KeywordQuery, explain: bool) -> list[Hit]:
-        hits = []
-        for scored in chosen:
-            rows = fetch(
-                index.reader.connection,
-                "SELECT f.path, f.source, f.size, f.mtime_ns, f.ctime_ns, f.hash, c.start_line, c.end_line, c.text "
-                "FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id = ?",
-                (scored.chunk_id,),
-            )
-            if not rows:
-                continue  # a vector whose chunk went while the extension was missing
-            path, source, *state, start, end, text = rows[0]
-            parts = ScoreParts(scored.keyword, scored.vector, scored.cosine, scored.bm25, scored.exact)
-            hits.append(
-                Hit(
-                    path=path,
-                    start_line=start,
-                    end_line=end,
-                    score=scored.score,
-                    snippet=snippet(text, query),
-                    source=source,
-                    chunk_id=scored.chunk_id,
-                    stale=source == "memory" and _changed(self.settings.workspace / path, *state),
-                    parts=parts if explain else None,
-                )
-            )
-        return hits
-
-
-def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
-    """Whether the file is no longer as it was indexed. Its content is read only when nothing but ctime differs."""
-    try:
-        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
-        if (info.st_size, info.st_mtime_ns) != (size, mtime_ns):
-            return True
-        if ctime_ns in (0, info.st_ctime_ns) or size > _LARGEST_READ:
-            return False
-        return hashlib.sha256(location.read_bytes()).digest() != hash_
-    except OSError:
-        return True
-
-
-_LARGEST_READ = 1_000_000
-"""Bytes; a larger file that differs in nothing but its change time is taken for unchanged until the next scan."""
 
 
 def _space_id(snapshot: Snapshot) -> int | None:

@@ -27,6 +27,7 @@ Load = Callable[..., Settings]
 SEARCH = "agents.defaults.memorySearch"
 SAMPLES: Mapping[str, object] = {
     "agents.defaults.workspace": "/w",
+    "agents.defaults.userTimezone": "Asia/Tokyo",
     "agents.list[].id": "work",
     "agents.list[].default": True,
     "agents.list[].workspace": "/w",

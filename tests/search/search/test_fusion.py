@@ -24,8 +24,8 @@ def test_scores_stay_in_bounds_and_exact_hits_come_first(hits, cosines, fusion) 
 
     assert all(0 <= s.score <= 1 for s in scored)
     assert [s.score for s in scored] == sorted((s.score for s in scored), reverse=True)
-    best_other = max((s.score for s in scored if not s.exact), default=0)
-    assert all(s.score >= best_other for s in scored if s.exact)
+    best_other = max((s.score for s in scored if not s.parts.exact), default=0)
+    assert all(s.score >= best_other for s in scored if s.parts.exact)
     assert {s.chunk_id for s in scored} == {h.chunk_id for h in hits} | cosines.keys()
 
 
