@@ -34,7 +34,8 @@ if TYPE_CHECKING:
         RecalliteError,
         UnknownAgentError,
     )
-    from recallite.types import Excerpt, Failure, Hit, IndexStatus, ScoreParts, SearchReply, Source
+    from recallite.tools import MemoryTools, tool_schemas
+    from recallite.types import Excerpt, Failure, Fallback, Hit, IndexStatus, ScoreParts, SearchReply, Source
     from recallite.work.requests import request_sync
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "ConfigError",
     "Excerpt",
     "Failure",
+    "Fallback",
     "FencedError",
     "ForeignIndexError",
     "Hit",
@@ -55,6 +57,7 @@ __all__ = [
     "LeaseHeldError",
     "MemoryPathError",
     "MemorySearch",
+    "MemoryTools",
     "ProviderAuthError",
     "ProviderError",
     "ProviderTransientError",
@@ -69,6 +72,7 @@ __all__ = [
     "UnknownAgentError",
     "load_settings",
     "request_sync",
+    "tool_schemas",
 ]
 
 __version__ = "0.1.0"
@@ -79,8 +83,10 @@ _HOMES = {
     "Settings": "recallite.config",
     "load_settings": "recallite.config",
     "request_sync": "recallite.work.requests",
+    **dict.fromkeys(("MemoryTools", "tool_schemas"), "recallite.tools"),
     **dict.fromkeys(
-        ("Excerpt", "Failure", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "Source"), "recallite.types"
+        ("Excerpt", "Failure", "Fallback", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "Source"),
+        "recallite.types",
     ),
 }
 

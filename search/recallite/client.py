@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -73,6 +74,7 @@ class MemorySearch:
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
         self._check_enabled()
+        waiting = self.waiting_changes()  # before the next line, which may add one
         self._ask_for_updates(session)
         defaults = self._searcher.settings
         wanted = defaults.max_results if max_results is None else max_results
@@ -82,9 +84,10 @@ class MemorySearch:
         if not 0.0 <= least <= 1.0:
             raise ValueError(f"min_score is {least}, it must be between 0 and 1")
         where = Filter(tuple(sources) if sources is not None else None, self._folder(folder))
-        return self._searcher.search(
+        reply = self._searcher.search(
             query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
         )
+        return replace(reply, pending_files=waiting)
 
     def _folder(self, folder: str | None) -> str | None:
         """A folder as index paths begin with it: `./memory/`, or the same with the workspace before it."""

@@ -62,6 +62,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """Another provider answered than the one that is asked for first."""
+
+    provider: str
+    """The one that did not answer."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchReply:
     """Hits, best first, and how they were found."""
 
@@ -71,6 +80,8 @@ class SearchReply:
     """Why the mode is not `hybrid`, when it is not."""
     provider: str | None = None
     model: str | None = None
+    fallback: Fallback | None = None
+    """Set when the question was embedded by the fallback provider."""
     pending_files: int = 0
     """Files known to have changed and not yet indexed."""
     pending_vectors: int = 0

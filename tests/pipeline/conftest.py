@@ -31,6 +31,8 @@ class Lab:
 
     root: Path
     memory_search: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    """The rest of openclaw.json."""
     model: str | None = "test-64"
     """Model of the deterministic embedder; None searches by keyword only."""
     _open: list[MemorySearch] = field(default_factory=list)
@@ -41,7 +43,8 @@ class Lab:
 
     @property
     def settings(self) -> AgentSettings:
-        config = {"agents": {"defaults": {"workspace": str(self.workspace), "memorySearch": self.memory_search}}}
+        defaults = {"workspace": str(self.workspace), "memorySearch": self.memory_search}
+        config = {"agents": {"defaults": defaults}, **self.config}
         file = self.root / "openclaw.json"
         file.write_text(json.dumps(config))
         return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.root / "state")}).agent(None)

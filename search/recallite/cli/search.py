@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import add_agent, add_json, fraction, positive_int, print_json, visible
@@ -34,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
         return 2
     query = query.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
     with MemorySearch(args.agent, config=args.config) as memory:
-        waiting = memory.waiting_changes()  # before the search, which may itself ask for a scan
         reply = memory.search(
             query,
             max_results=args.max_results,
@@ -43,7 +42,6 @@ def run(args: argparse.Namespace) -> int:
             folder=args.folder,
             explain=args.explain or args.json,
         )
-    reply = replace(reply, pending_files=waiting)
     if args.json:
         print_json({"results": [asdict(hit) for hit in reply.hits], **_about(reply)})
     else:

@@ -28,7 +28,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.local.*": "the provider local",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
-    "memory.citations": "a setting for citations",
     "compaction.*": "the memory flush before compaction",
 }
 """From a key to what it would do. `key.*` is every key below, `key=value` that value alone; otherwise any
