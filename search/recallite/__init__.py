@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LeaseError,
         LeaseHeldError,
         MemoryPathError,
+        MemoryWriteError,
         ProviderAuthError,
         ProviderError,
         ProviderTransientError,
@@ -34,17 +35,35 @@ if TYPE_CHECKING:
         RecalliteError,
         UnknownAgentError,
     )
+    from recallite.memory.context import as_prompt, session_context
+    from recallite.memory.flush import is_silent, mark_flushed, memory_flush
+    from recallite.memory.notes import append_to_log, remember
     from recallite.tools import MemoryTools, tool_schemas
-    from recallite.types import Excerpt, Failure, Fallback, Hit, IndexStatus, ScoreParts, SearchReply, Source
+    from recallite.types import (
+        ContextFile,
+        Excerpt,
+        Failure,
+        Fallback,
+        FlushTurn,
+        Hit,
+        IndexStatus,
+        ScoreParts,
+        SearchReply,
+        SessionContext,
+        Source,
+        WrittenNote,
+    )
     from recallite.work.requests import request_sync
 
 __all__ = [
     "AgentSettings",
     "ConfigError",
+    "ContextFile",
     "Excerpt",
     "Failure",
     "Fallback",
     "FencedError",
+    "FlushTurn",
     "ForeignIndexError",
     "Hit",
     "IndexDamagedError",
@@ -58,6 +77,7 @@ __all__ = [
     "MemoryPathError",
     "MemorySearch",
     "MemoryTools",
+    "MemoryWriteError",
     "ProviderAuthError",
     "ProviderError",
     "ProviderTransientError",
@@ -67,11 +87,20 @@ __all__ = [
     "RecalliteError",
     "ScoreParts",
     "SearchReply",
+    "SessionContext",
     "Settings",
     "Source",
     "UnknownAgentError",
+    "WrittenNote",
+    "append_to_log",
+    "as_prompt",
+    "is_silent",
     "load_settings",
+    "mark_flushed",
+    "memory_flush",
+    "remember",
     "request_sync",
+    "session_context",
     "tool_schemas",
 ]
 
@@ -84,8 +113,24 @@ _HOMES = {
     "load_settings": "recallite.config",
     "request_sync": "recallite.work.requests",
     **dict.fromkeys(("MemoryTools", "tool_schemas"), "recallite.tools"),
+    **dict.fromkeys(("as_prompt", "session_context"), "recallite.memory.context"),
+    **dict.fromkeys(("is_silent", "mark_flushed", "memory_flush"), "recallite.memory.flush"),
+    **dict.fromkeys(("append_to_log", "remember"), "recallite.memory.notes"),
     **dict.fromkeys(
-        ("Excerpt", "Failure", "Fallback", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "Source"),
+        (
+            "ContextFile",
+            "Excerpt",
+            "Failure",
+            "Fallback",
+            "FlushTurn",
+            "Hit",
+            "IndexStatus",
+            "ScoreParts",
+            "SearchReply",
+            "SessionContext",
+            "Source",
+            "WrittenNote",
+        ),
         "recallite.types",
     ),
 }

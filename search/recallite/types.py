@@ -97,6 +97,44 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenNote:
+    """Where a text was appended: the note, and the first and last line of the text in it."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFile:
+    """A note that a session begins with."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContext:
+    """What a session begins with. `problems`: notes that are there and could not be read, and why."""
+
+    files: tuple[ContextFile, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlushTurn:
+    """The silent turn that saves notes before a session is compacted."""
+
+    due: bool
+    reason: str
+    """Why it is due, or why not."""
+    prompt: str
+    system_prompt: str
+    note: str
+    """The note that the prompts name: today's log."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """One input that could not be indexed, and why."""
 

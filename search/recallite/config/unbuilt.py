@@ -28,7 +28,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.local.*": "the provider local",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
-    "compaction.*": "the memory flush before compaction",
 }
 """From a key to what it would do. `key.*` is every key below, `key=value` that value alone; otherwise any
 value but the default is refused. A provider's row holds for `memorySearch.fallback` too."""
