@@ -51,6 +51,11 @@ class MemorySearch:
         self._searcher = Searcher(_search_settings(self.settings), self._connections, self._questions)
 
     @property
+    def searcher(self) -> Searcher:
+        """What answers the questions, for measuring it in other ways than the one that is set."""
+        return self._searcher
+
+    @property
     def agent(self) -> str:
         return self.settings.agent
 

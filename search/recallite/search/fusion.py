@@ -16,6 +16,10 @@ RRF_CONSTANT = 60
 """Reciprocal rank fusion: a place n is worth 1 / (60 + n). Cormack, Clarke, Büttcher, SIGIR 2009."""
 
 
+FULL_SUPPORT = 0.35
+"""Keyword score of the best hit from which the text weight counts in full."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """Shares of the two sides; they add up to 1."""
@@ -51,6 +55,7 @@ def fuse(
     ids = by_id.keys() | cosines.keys()
     vector = {id_: calibration.score(cosines[id_]) if id_ in cosines else 0.0 for id_ in ids}
     text = {id_: by_id[id_].score if id_ in by_id else 0.0 for id_ in ids}
+    weights = _supported(weights, text)
     if fusion == "rrf":
         base = _reciprocal_ranks(vector, text, weights)
     else:
@@ -73,6 +78,19 @@ def fuse(
         )
         scored.append(Scored(id_, min(1.0, max(0.0, score)), parts))
     return in_order(scored)
+
+
+def _supported(weights: Weights, text: Mapping[int, float]) -> Weights:
+    """Less weight for words when even the best hit has few of them: docs/decisions/0021.
+
+    A question in another language than the notes shares names and numbers with them at most; those must not
+    decide, nor take from the scores of what was found by meaning.
+    """
+    best = max(text.values(), default=0.0)
+    if weights.vector <= 0 or best >= FULL_SUPPORT:
+        return weights
+    share = weights.text * best / FULL_SUPPORT
+    return Weights(1.0 - share, share)
 
 
 def in_order(scored: Iterable[Scored]) -> list[Scored]:

@@ -82,6 +82,17 @@ class Searcher:
         self.today = settings.ordering.today
         """The day that ages are counted from."""
 
+    def with_settings(self, settings: SearchSettings, *, questions: QuestionEmbedder | None = None) -> Searcher:
+        """A searcher of the same index with other settings; it shares this one's connections."""
+        return Searcher(settings, self._connections, questions if questions is not None else self._questions)
+
+    def indexed_paths(self) -> set[str]:
+        """The paths of all files in the index. Raises IndexUnusableError."""
+        index = self._connections.get()
+        with index.reader.reading() as connection:
+            generation = index.reader.snapshot().generation
+            return {row[0] for row in fetch(connection, "SELECT path FROM files WHERE generation = ?", (generation,))}
+
     def search(self, text: str, *, max_results: int, min_score: float, where: Filter, explain: bool) -> SearchReply:
         """Raises IndexUnusableError when there is no index to ask; no query text can raise."""
         text = without_surrogates(text)

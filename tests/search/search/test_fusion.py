@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +77,17 @@ def test_when_nothing_reaches_the_minimum_the_best_are_shown() -> None:
     scored = fuse(hits, {}, weights=Weights(0.0, 1.0), calibration=CALIBRATION)
 
     assert [s.chunk_id for s in passing(scored, 0.9)] == [1]
+
+
+def test_few_words_count_little_and_take_nothing_from_what_was_found_by_meaning() -> None:
+    weak = [KeywordHit(1, 0.035, -1.0, False)]
+    strong = [KeywordHit(1, 0.35, -1.0, False)]
+    cosines = {2: 1.0}
+
+    none = {s.chunk_id: s.score for s in fuse([], cosines, weights=WEIGHTS, calibration=CALIBRATION)}
+    few = {s.chunk_id: s.score for s in fuse(weak, cosines, weights=WEIGHTS, calibration=CALIBRATION)}
+    many = {s.chunk_id: s.score for s in fuse(strong, cosines, weights=WEIGHTS, calibration=CALIBRATION)}
+
+    assert none == {2: pytest.approx(1.0)}
+    assert few == {1: pytest.approx(0.03 * 0.035), 2: pytest.approx(0.97)}
+    assert many == {1: pytest.approx(0.3 * 0.35), 2: pytest.approx(0.7)}
