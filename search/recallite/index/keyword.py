@@ -12,9 +12,11 @@ import apsw
 from recallite.index.filters import Filter
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table
+from recallite.index.tokens import plain
 
 _COMMON_SHARE = 0.5
 """FTS5 gives terms of more than half the rows no weight; ranking by them costs time and says nothing."""
+_OTHER_SPELLING = 0.95
 _RANK_SHARE, _PHRASE_SHARE = 0.35, 0.10
 """Parts of the score that come from FTS5's rank and from an exact phrase; the rest is coverage."""
 
@@ -49,6 +51,8 @@ class KeywordQuery:
     literal: str = ""
     spelling: bool = False
     """Whether the signs in `literal` matter: chunks that hold it as it is come first (`C++`, `a->b`)."""
+    words: tuple[str, ...] = ()
+    """The words of the query as they are spelt (`tokens.plain`); empty when no other spelling is to be told apart."""
     distinctive: bool = True
     """Whether holding every term says much; false when only a common word was left of a sentence."""
 
@@ -104,9 +108,23 @@ class KeywordIndex:
         ]
         verbatim = {id_ for id_, _, _ in spelt}
         hits = [replace(hit, score=0.5 + hit.score / 2) if hit.chunk_id in verbatim else hit for hit in hits]
+        if query.words:
+            hits = self._as_spelt(hits, query.words)
         if not hits and query.spelling:
             return self._literal(query.literal, generation, limit, where)
         return sorted(hits, key=lambda hit: (not hit.exact, -hit.score, hit.chunk_id))
+
+    def _as_spelt(self, hits: list[KeywordHit], words: Sequence[str]) -> list[KeywordHit]:
+        """Hits with every term score a little less where a word is spelt otherwise, such as without its accents."""
+        ordered = []
+        for hit in hits:
+            if hit.exact:
+                rows = fetch(self._connection, "SELECT text FROM chunks WHERE id = ?", (hit.chunk_id,))
+                text = plain(rows[0][0]) if rows else ""
+                if not all(word in text for word in words):
+                    hit = replace(hit, score=hit.score * _OTHER_SPELLING)
+            ordered.append(hit)
+        return ordered
 
     def _any_term(
         self,
@@ -203,7 +221,7 @@ def _hit(
     score = coverage * (1.0 - _RANK_SHARE - _PHRASE_SHARE + _RANK_SHARE * strength)
     if full and (phrase or query.phrase is None):
         score += _PHRASE_SHARE
-    return KeywordHit(id_, min(1.0, max(score, 1e-6)), rank, full and query.distinctive)
+    return KeywordHit(id_, min(1.0, max(score, 1e-6)), rank, full and (query.distinctive or phrase))
 
 
 def _matched(api: apsw.FTS5ExtensionApi, *arguments: object) -> int:

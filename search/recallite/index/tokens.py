@@ -52,6 +52,11 @@ def fold(text: str) -> str:
     return _NO_LETTER.sub(" ", unicodedata.normalize("NFKC", plain).casefold())
 
 
+def plain(text: str) -> str:
+    """Case and ways of composing characters folded away, accents and widths kept: for comparing spellings."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+
+
 def _pairs(match: re.Match[str]) -> str:
     """`ABC` → ` AB BC C `: the last character alone, so that a prefix query finds every character."""
     run = match.group()

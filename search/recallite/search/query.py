@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from functools import lru_cache
 
 from recallite.index.keyword import KeywordQuery, Related, Term
-from recallite.index.tokens import UNSPACED_RUN, fold, split_scripts, tokens
-from recallite.search.stopwords import STOP_WORDS
+from recallite.index.tokens import UNSPACED_RUN, fold, plain, split_scripts, tokens
+from recallite.search.stopwords import STOP_PAIRS, STOP_WORDS
 
 MAX_TERMS = 32
 MAX_CHARACTERS = 10_000
@@ -16,6 +17,9 @@ _PART_SHARE, _STEM_SHARE = 0.3, 0.8
 """What holding a part of a joined word, or another form of a word, counts beside the word itself."""
 _LEAST_STEM = 4
 _SIGN = re.compile(r"[^\w\s]")
+_EDGES = string.punctuation + "“”‘’„‚«»‹›…–—¿¡。、，！？；：「」『』（）【】《》"
+_MOST_SPELT = 4
+"""Words; in a longer query the spelling of one is not looked at: few chunks hold all of them."""
 _LONGEST_SPELLING = 200
 """Characters; a longer query with signs in it is not looked for as it is spelt."""
 _ENDING = re.compile(r"(?:ings?|ed|es|s|e|er|ers|en|em|ly|ies|y|ung|ungen|ment|ments|ation|ations|ions?)$")
@@ -36,7 +40,7 @@ def parse_query(text: str) -> KeywordQuery:
     stopped: dict[str, Term] = {}
     for atom in atoms:
         if UNSPACED_RUN.fullmatch(atom):
-            _add_pairs(atom, terms)
+            _add_pairs(atom, terms, stopped)
             continue
         term = _term(tokens(atom))
         (stopped if len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS else terms)[term.fts] = term
@@ -46,12 +50,14 @@ def parse_query(text: str) -> KeywordQuery:
     if phrase is not None and len(chosen) == 1 and chosen[0].fts == phrase.fts:
         phrase = None
     stripped = text.strip().replace("\0", "")
+    words = tuple(word for word in (plain(word).strip(_EDGES) for word in text.split()) if word)
     return KeywordQuery(
         terms=tuple(chosen),
         phrase=phrase,
         related=tuple(_related(chosen))[:MAX_TERMS],
         literal=stripped,
         spelling=len(stripped) <= _LONGEST_SPELLING and bool(_SIGN.search(stripped)),
+        words=words if len(words) <= _MOST_SPELT else (),
         distinctive=not dropped or len(chosen) > 1 or bool(_IDENTIFIER.search(text)),
     )
 
@@ -94,12 +100,12 @@ def _stem(token: str) -> str | None:
     return stem if len(stem) >= _LEAST_STEM else token
 
 
-def _add_pairs(folded: str, terms: dict[str, Term]) -> None:
+def _add_pairs(folded: str, terms: dict[str, Term], stopped: dict[str, Term]) -> None:
     if len(folded) == 1:
         terms[folded] = Term(f'"{folded}"*', (f"{folded}*",))
         return
     for token in tokens(folded):
-        terms.setdefault(token, _one(token))
+        (stopped if token in STOP_PAIRS else terms).setdefault(token, _one(token))
 
 
 def _term(row: list[str]) -> Term:
