@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from importlib.metadata import entry_points
 from typing import Protocol
 
@@ -54,8 +55,8 @@ class Indexer(Publisher):
     def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
         self._service.publish(agent, lane, after_seconds=after_seconds)
 
-    def waiting(self, lane: Lane) -> int:
-        return self._service.waiting(lane)
+    def on_the_way(self, lane: Lane) -> Collection[str]:
+        return self._service.on_the_way(lane)
 
     def keep_alive(self) -> None:
         """Start a new service if the threads of the old one have ended."""

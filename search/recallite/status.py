@@ -19,7 +19,7 @@ from recallite.index.connection import IndexReader, SpaceRow, damaged
 from recallite.index.counts import IndexCounts, count
 from recallite.index.extension import VectorExtension
 from recallite.index.readonly import ReaderClosedError
-from recallite.types import Failure, Health, IndexStatus, SourceCount, VectorState
+from recallite.types import Failure, Fallback, Health, IndexStatus, SourceCount, VectorState
 from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
@@ -112,6 +112,7 @@ def _status(
         provider=space.provider if space is not None else None,
         model=space.model if space is not None else None,
         provider_reason=choice.reason,
+        fallback=counts.failover if counts is not None else None,
         sources=(SourceCount("memory", len(scan.files), len(good), counts.chunks if counts else 0),),
         files_on_disk=len(scan.files),
         files_indexed=len(good),
@@ -188,6 +189,9 @@ def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexC
         yield _Problem("ok", "memorySearch.enabled is false for this agent")
     elif not settings.tools_enabled:
         yield _Problem("ok", 'plugins.slots.memory is "none": this agent cannot search')
+    if counts is not None and counts.failover is not None:
+        yield _Problem("degraded", _instead(counts.failover, counts.space))
+        return
     if choice.requested != "auto" and choice.reason is not None:
         yield _Problem("degraded", f"provider {choice.requested}: {choice.reason}")
     if counts is None:
@@ -211,6 +215,11 @@ def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexC
     if not _holds(counts.space, wanted):
         held, asked = _names(counts.space, wanted)
         yield _Problem("stale", f"the index holds {held}, the settings ask for {asked}: run `recallite index`")
+
+
+def _instead(fallback: Fallback, space: SpaceRow | None) -> str:
+    answers = f"{space.provider}/{space.model}" if space is not None else "keyword search"
+    return f"{answers} answers instead of {fallback.from_provider}: {fallback.reason}; it is asked again by itself"
 
 
 def _holds(space: SpaceRow | None, wanted: Space) -> bool:
@@ -255,17 +264,23 @@ def _is_missing(path: Path) -> bool:
 
 def _of_files(status: IndexStatus) -> Iterator[_Problem]:
     if status.unindexed:
-        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: {_remedy(status)}")
     if status.vanished:
-        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: {_remedy(status)}")
     if status.failures:
         yield _Problem("degraded", f"{len(status.failures)} inputs could not be indexed")
+
+
+def _remedy(status: IndexStatus) -> str:
+    """With a broker the workers do it when they are asked."""
+    command = "recallite index" if broker_url() is None else f"recallite backfill --agent {status.agent}"
+    return f"run `{command}`"
 
 
 def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
     if vectors.pending:
-        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: run `recallite index`")
+        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
     if vectors.state != "none" and absent > 0:
         yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")

@@ -63,10 +63,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Another provider answered than the one that is asked for first."""
+    """Another provider answers than the configured one."""
 
-    provider: str
-    """The one that did not answer."""
+    from_provider: str
+    """The configured provider, which fails."""
     reason: str
 
 
@@ -81,7 +81,7 @@ class SearchReply:
     provider: str | None = None
     model: str | None = None
     fallback: Fallback | None = None
-    """Set when the question was embedded by the fallback provider."""
+    """Why `provider` is not the configured one, when it is not."""
     pending_files: int = 0
     """Files known to have changed and not yet indexed."""
     pending_vectors: int = 0
@@ -185,6 +185,8 @@ class IndexStatus:
     provider: str | None
     model: str | None
     provider_reason: str | None
+    fallback: Fallback | None
+    """Why `provider` is not the configured one, when it is not."""
     sources: tuple[SourceCount, ...]
     files_on_disk: int
     files_indexed: int

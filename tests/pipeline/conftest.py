@@ -33,6 +33,7 @@ class Lab:
     memory_search: dict[str, Any] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     """The rest of openclaw.json."""
+    providers: dict[str, Any] = field(default_factory=dict)
     model: str | None = "test-64"
     """Model of the deterministic embedder; None searches by keyword only."""
     _open: list[MemorySearch] = field(default_factory=list)
@@ -44,7 +45,9 @@ class Lab:
     @property
     def settings(self) -> AgentSettings:
         defaults = {"workspace": str(self.workspace), "memorySearch": self.memory_search}
-        config = {"agents": {"defaults": defaults}, **self.config}
+        config: dict[str, Any] = {"agents": {"defaults": defaults}, **self.config}
+        if self.providers:
+            config["models"] = {"providers": self.providers}
         file = self.root / "openclaw.json"
         file.write_text(json.dumps(config))
         return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.root / "state")}).agent(None)

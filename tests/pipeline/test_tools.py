@@ -248,3 +248,11 @@ def test_two_agents_with_the_same_text_see_only_their_own(tmp_path: Any) -> None
             assert tools.memory_get(f"memory/{other.agent}.md")["text"] == ""
             assert "outside" in tools.memory_get(str(other.workspace / f"memory/{other.agent}.md"))["error"]
             assert re.search("'..'", tools.memory_get(f"../{other.agent}/memory/{other.agent}.md")["error"])
+
+
+def test_a_fallback_is_named_with_whom_it_stands_in_for(noted: Any) -> None:
+    from recallite.types import Fallback, SearchReply
+
+    reply = SearchReply((), "hybrid", provider="builtin", model="m", fallback=Fallback("openai", "quota"))
+
+    assert tools_of(noted)._found(reply)["fallback"] == {"from": "openai", "reason": "quota"}

@@ -14,7 +14,8 @@ from recallite_worker.vectors import PendingChunk, VectorWriter
 
 logger = logging.getLogger(__name__)
 
-_BATCH = 256
+_CHUNKS = 256
+"""Taken from the waiting list at once, for each request that may be under way."""
 _CALIBRATION_SAMPLE = 200
 
 
@@ -58,8 +59,9 @@ class EmbeddingRun:
         self.writer.move_plain()
         if self.writer.space.dims is None:
             self._learn_dims()
+        limit = _CHUNKS * self.embedder.limits.parallel_requests
         while not self.stop():
-            chunks = self.writer.pending(after=after, limit=_BATCH)
+            chunks = self.writer.pending(after=after, limit=limit)
             if not chunks:
                 break
             done = self._embed(chunks)

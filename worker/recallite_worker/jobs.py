@@ -35,7 +35,8 @@ class Jobs:
 
     @cached_property
     def _dispatch(self) -> Dispatch:
-        return open_dispatch(self._settings.current(), self._broker)
+        settings = self._settings.current()
+        return open_dispatch(settings, self._broker, agents=settings.agent_ids)
 
     @property
     def queue(self) -> RedisQueue:
@@ -80,6 +81,7 @@ class Jobs:
             if waiting or self.queue.length(agent, lane=lane) > 0:
                 self._dispatch.send(agent, lane)
         if result.retry_after_seconds is not None:
+            # Only sooner than the sweep that would find them owed.
             self._dispatch.send(agent, "backfill", after_seconds=result.retry_after_seconds)
 
     def compact(self, payload: dict[str, object]) -> None:

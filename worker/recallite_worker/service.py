@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 
 from recallite.config import Settings
 from recallite.errors import LeaseHeldError, RecalliteError
@@ -23,14 +24,13 @@ class EmbeddedService:
 
     def __init__(self, settings: Settings, queue: WorkQueue, *, embedders: EmbedderFactory = open_embedder) -> None:
         self._settings = settings
+        self._agents = frozenset(settings.agent_ids)
         self._queue = queue
         self._embedders = embedders
         self._wake = threading.Condition()
         self._busy: set[str] = set()
         self._rest: dict[str, float] = {}
         """Until when an agent that failed, or that another process works on, is left alone."""
-        self._later: dict[str, float] = {}
-        """Agents to serve at a time of their own, also without marks: vectors that a provider owes."""
         self._stopped = threading.Event()
         lanes: tuple[Lane | None, ...] = ("live", None)
         # One thread serves live marks only, so that an edit never waits behind a backfill; one serves all.
@@ -44,14 +44,13 @@ class EmbeddedService:
             thread.start()
 
     def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
-        """There is work: look now."""
+        """There is work: look now. For what comes later the queue itself is looked at every second."""
         with self._wake:
-            self._later[agent] = time.monotonic() + after_seconds
             self._wake.notify_all()
 
-    def waiting(self, lane: Lane) -> int:
+    def on_the_way(self, lane: Lane) -> Collection[str]:
         """No messages are kept; the marks themselves are looked at."""
-        return 0
+        return ()
 
     def is_alive(self) -> bool:
         return all(thread.is_alive() for thread in self._threads)
@@ -86,17 +85,16 @@ class EmbeddedService:
                     self._wake.notify_all()
 
     def _take(self, lane: Lane | None) -> str | None:
-        """The next agent with marks for this thread that nobody works on."""
-        backlog = self._queue.backlog()
+        """The next agent with work for this thread that nobody works on: marks, then vectors that are due."""
+        wanted = [entry.agent for entry in self._queue.backlog() if lane is None or entry.count(lane) > 0]
+        if lane is None:
+            wanted += self._queue.owed()
         now = time.monotonic()
         with self._wake:
-            due = [] if lane == "live" else [agent for agent, at in self._later.items() if at <= now]
-            wanted = [entry.agent for entry in backlog if lane is None or entry.count(lane) > 0]
-            for agent in (*wanted, *due):
-                if agent not in self._busy and self._rest.get(agent, 0.0) <= now:
+            for agent in wanted:
+                served = agent in self._agents and agent not in self._busy
+                if served and self._rest.get(agent, 0.0) <= now:
                     self._busy.add(agent)
-                    if lane is None:
-                        self._later.pop(agent, None)
                     return agent
         return None
 
@@ -107,12 +105,10 @@ class EmbeddedService:
         except LeaseHeldError as error:
             logger.info("%s", error)
             self._rest[agent] = time.monotonic() + POLL_SECONDS
-        except (RecalliteError, OSError) as error:
-            logger.error("agent %s: %s", agent, error)
+        except Exception as error:  # the thread serves all agents: one that meets a fault of ours rests
+            expected = isinstance(error, RecalliteError | OSError)
+            logger.error("agent %s: %s", agent, error, exc_info=None if expected else error)
             self._rest[agent] = time.monotonic() + _BACK_OFF_SECONDS
         else:
             if result.retry_after_seconds is not None:
                 logger.warning("agent %s: %s", agent, result.provider_reason)
-                self.publish(agent, "backfill", after_seconds=result.retry_after_seconds)
-            elif result.vectors_waiting and result.provider_reason is None:
-                self.publish(agent, "backfill")

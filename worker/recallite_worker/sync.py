@@ -27,6 +27,7 @@ from recallite_worker.cache import EmbeddingCache
 from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
 from recallite_worker.embedding import EmbeddingRun
+from recallite_worker.failover import Failover
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
 from recallite_worker.pacing import live_outage, note_outage, pace
@@ -173,13 +174,15 @@ class _Slice:
         self._first_new = 0
         """Chunks with greater ids were written in this slice."""
         self.generations = Generations(store)
+        self.failover = Failover(store, settings, queue)
+        self._uses_fallback = False
+        self._switched = False
+        """The fallback has its turn from now on: the next slice begins with it."""
 
     def work(self, rebuild: bool) -> None:
         chunking = self.settings.search.chunking
         self.generations.prepare(ChunkSettings(chunking.tokens, chunking.overlap), rebuild=rebuild)
-        embedder, self.result.provider_reason = self.embedders(self.settings)
-        if embedder is not None:
-            embedder = pace(embedder, self.settings, self.queue)
+        embedder = self._open_embedder()
         try:
             space = embedder.space if embedder is not None else None
             spaces = self.generations.prepare_spaces(space)
@@ -188,20 +191,45 @@ class _Slice:
             writers = [TextWriter(self.store, g) for g in self.generations.live()]
             for writer in writers:
                 writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
+            if embedder is not None:
+                # Before any mark is taken away: who is killed between text and vectors leaves this behind.
+                self.queue.owe(self.settings.agent)
             self._first_new = fetch(self.store.connection, "SELECT coalesce(max(id), 0) FROM chunks")[0][0]
             self._sync_text(writers)
             if embedder is not None and self._text_is_done():
-                outage = live_outage(self.settings, self.queue) if self.lane == "live" else None
+                outage = live_outage(embedder, self.queue) if self.lane == "live" else None
                 if outage is None:
                     self._sync_vectors(embedder, spaces)
                 else:
                     self.result.provider_reason = outage
             self._finish(spaces)
-            if embedder is not None and self.result.provider_reason is not None and self.result.vectors_waiting:
-                self.result.retry_after_seconds = RETRY_SECONDS
+            if embedder is not None:
+                self._note_owed()
         finally:
             if embedder is not None:
                 embedder.close()
+
+    def _open_embedder(self) -> Embedder | None:
+        """The primary's, or the fallback's while that one has its turn; None leaves the reason in the result."""
+        choice = choose_provider(self.settings)
+        primary, reason = self.embedders(self.settings)
+        if primary is not None:
+            limit = self.settings.search.remote.daily_token_limit
+            primary = pace(primary, choice.options, self.queue, daily_limit=limit)
+        name = primary.provider if primary is not None else choice.provider or choice.requested
+        opened = self.failover.open(primary, reason, name=name)
+        self._uses_fallback = opened.is_fallback
+        self.result.provider_reason = opened.reason
+        return opened.embedder
+
+    def _note_owed(self) -> None:
+        """Let the queue know whether vectors wait, and whether to come back soon or when the provider may be back."""
+        if not self.result.vectors_waiting:
+            self.queue.settle(self.settings.agent)
+            return
+        if self.result.provider_reason is not None and not self._switched:
+            self.result.retry_after_seconds = RETRY_SECONDS
+        self.queue.owe(self.settings.agent, seconds=self.result.retry_after_seconds or 0.0)
 
     def _note_address(self, provider: str) -> None:
         """A provider at a new address is taken to have the same model; say so once, unless the settings say it."""
@@ -316,8 +344,11 @@ class _Slice:
             run.run(after=self._first_new if self.lane == "live" else 0)
         except ProviderError as error:
             self.result.provider_reason = f"{type(error).__name__}: {error}"
-            note_outage(self.settings, self.queue, error)
+            note_outage(run.embedder, self.queue, error)
             logger.warning("agent %s: %s", self.settings.agent, error)
+            self._switched = not self._uses_fallback and self.failover.failed(error)
+        if run.tally.embedded and not self._uses_fallback and not self._switched:
+            self.failover.served()
         self.result.texts_embedded += run.tally.embedded
         self.result.vectors_cached += run.tally.cached
 
@@ -349,6 +380,7 @@ class _Slice:
             # A provider that fails is not asked again at once: `retry_after_seconds` says when.
             interrupted = self.stop() and self.result.provider_reason is None
             self.result.more = not text_complete or (interrupted and waiting > 0)
+        self.result.more = self.result.more or self._switched
         if text_complete and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())

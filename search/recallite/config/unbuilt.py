@@ -23,9 +23,6 @@ UNBUILT: dict[str, str] = {
     "memorySearch.sources=sessions": "indexing of session transcripts",
     "memorySearch.sync.sessions.*": "indexing of session transcripts",
     "memorySearch.remote.batch.*": "embedding through batch jobs",
-    "memorySearch.provider=local": "the provider local",
-    "memorySearch.fallback": "a fallback provider",
-    "memorySearch.local.*": "the provider local",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
 }

@@ -44,7 +44,8 @@ def create(options: ProviderOptions) -> GeminiEmbedder:
     if options.api_key and not any(name.lower() == "x-goog-api-key" for name in headers):
         headers["x-goog-api-key"] = options.api_key
     endpoint = endpoint_for(base_url=base_url, api_key=None, headers=headers)
-    limits = Limits(max_items=100, max_input_tokens=_INPUT_TOKENS.get(model, _DEFAULT_INPUT_TOKENS))
+    most = _INPUT_TOKENS.get(model, _DEFAULT_INPUT_TOKENS)
+    limits = Limits(max_items=100, max_input_tokens=most, parallel_requests=2)
     space = Space(PROVIDER, model, dims, variant="RETRIEVAL")
     return GeminiEmbedder(endpoint, space, limits, options)
 

@@ -40,7 +40,9 @@ class KnownModel:
 
 
 # A request of 300 000 estimated tokens holds about 250 chunks: 5 MB of reply at 1536 dimensions.
-KNOWN_LIMITS = Limits(max_items=2_048, max_request_tokens=300_000, max_input_tokens=8_191)
+KNOWN_LIMITS = Limits(max_items=2_048, max_request_tokens=300_000, max_input_tokens=8_191, parallel_requests=4)
+OTHER_LIMITS = Limits(parallel_requests=2)
+"""For servers that only speak the protocol: most run one model on one machine."""
 KNOWN_MODELS = {
     "text-embedding-3-small": KnownModel(1_536, takes_dimensions=True),
     "text-embedding-3-large": KnownModel(3_072, takes_dimensions=True),
@@ -87,7 +89,7 @@ class OpenAIEmbedder:
         self._model = model
         self._dimensions = options.dimensions
         self._timeout_seconds = options.timeout_seconds
-        limits = KNOWN_LIMITS if known else Limits()
+        limits = KNOWN_LIMITS if known else OTHER_LIMITS
         self._limits = replace(limits, max_items=min(limits.max_items, options.max_items or limits.max_items))
         self._dims = options.dimensions or (known.dims if known else None)
         self._dims_lock = Lock()

@@ -16,6 +16,7 @@ PROVIDERS = {
     "voyage": "recallite.embeddings.voyage",
     "mistral": "recallite.embeddings.mistral",
     "ollama": "recallite.embeddings.ollama",
+    "local": "recallite.embeddings.local",
     "test": "recallite.testing.embedder",
 }
 """Each module defines the two functions of `ProviderModule`."""

@@ -31,7 +31,9 @@ def create(options: ProviderOptions) -> VoyageEmbedder:
         base_url=options.base_url or DEFAULT_BASE_URL, api_key=options.api_key, headers=options.headers
     )
     most = _INPUT_TOKENS.get(model, _DEFAULT_INPUT_TOKENS)
-    limits = Limits(max_items=_MAX_ITEMS, max_request_tokens=_MAX_REQUEST_TOKENS, max_input_tokens=most)
+    limits = Limits(
+        max_items=_MAX_ITEMS, max_request_tokens=_MAX_REQUEST_TOKENS, max_input_tokens=most, parallel_requests=2
+    )
     space = Space(PROVIDER, model, options.dimensions, variant="input_type")
     return VoyageEmbedder(endpoint, space, limits, options)
 

@@ -100,7 +100,7 @@ class MemoryTools:
             "mode": reply.mode,
             "provider": reply.provider,
             "model": reply.model,
-            "fallback": {"from": fallback.provider, "reason": fallback.reason} if fallback is not None else None,
+            "fallback": {"from": fallback.from_provider, "reason": fallback.reason} if fallback is not None else None,
             "citations": self._citations,
             "pending": {"files": reply.pending_files, "vectors": reply.pending_vectors},
         }

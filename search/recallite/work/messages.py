@@ -10,9 +10,6 @@ QUEUES = (LIVE, BACKFILL, MAINTENANCE)
 SYNC_TASKS: dict[Lane, str] = {"live": "recallite.live.sync_agent", "backfill": "recallite.backfill.sync_agent"}
 COMPACT_TASK = "recallite.maintenance.compact_agent"
 
-KEY_PREFIX = "recallite:"
-"""Of all keys that the broker makes in Redis."""
-
 BROKER_VARIABLE = "RECALLITE_BROKER_URL"
 BROKER_FILE_VARIABLE = "RECALLITE_BROKER_FILE"
 """A file that holds the broker's URL: for container secrets."""

@@ -99,8 +99,31 @@ class WorkQueue(Protocol):
         """Number of marks, of one agent or of all, of one lane or of both."""
         ...
 
+    def owe(self, agent: str, *, seconds: float = 0.0) -> None:
+        """Note that chunks of the agent wait for vectors, to be made in `seconds` at the earliest.
+
+        No mark: the text of all files is written. It survives whoever noted it.
+        """
+        ...
+
+    def settle(self, agent: str) -> None:
+        """No chunk of the agent waits for a vector that a provider could give."""
+        ...
+
+    def owed(self) -> list[str]:
+        """Agents whose vectors are due now, longest due first."""
+        ...
+
+    def forget(self, agent: str) -> None:
+        """Drop what is noted of an agent that is no longer configured, except its epoch."""
+        ...
+
     def schedule(self, agent: str, lane: Lane) -> bool:
         """Whether a message should be sent for the agent: true until `started`, for the first who asks."""
+        ...
+
+    def scheduled(self, agent: str, lane: Lane) -> None:
+        """A message for the agent was seen on its way: no further one is needed for now."""
         ...
 
     def started(self, agent: str, lane: Lane) -> None:
@@ -112,7 +135,11 @@ class WorkQueue(Protocol):
         ...
 
     def is_new(self) -> bool:
-        """Whether the queue has lost its memory since this was last asked (by anyone): all must be scanned."""
+        """Whether the queue has lost its memory since `known` was last called: all must be scanned."""
+        ...
+
+    def known(self) -> None:
+        """All agents have been marked since the queue began or lost its memory."""
         ...
 
     def pause(self, key: str, seconds: float, reason: str) -> None:
@@ -124,7 +151,14 @@ class WorkQueue(Protocol):
         ...
 
     def spend(self, key: str, day: str, tokens: int, *, limit: int) -> bool:
-        """Count tokens against a day's limit, for all workers together; False, and not counted, above it."""
+        """Count tokens (0 or more) against a day's limit, for all workers together.
+
+        False, and not counted, above it.
+        """
+        ...
+
+    def refund(self, key: str, day: str, tokens: int) -> None:
+        """Take back what was counted for a request that the provider has not served."""
         ...
 
     def spent(self, key: str, day: str) -> int:

@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS dirty(
 CREATE INDEX IF NOT EXISTS dirty_in_order ON dirty(agent, lane, generation);
 CREATE TABLE IF NOT EXISTS counter(id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
 INSERT OR IGNORE INTO counter VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS owed(agent TEXT PRIMARY KEY, due REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pauses(key TEXT PRIMARY KEY, until REAL NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending(
     key TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (key, day)) WITHOUT ROWID;
@@ -131,9 +132,29 @@ class SqliteQueue:
             rows = self._read("SELECT count(*) FROM dirty WHERE agent = ? AND lane IN (?, ?)", (agent, *lanes))
         return int(rows[0][0])
 
+    def owe(self, agent: str, *, seconds: float = 0.0) -> None:
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO owed VALUES (?, ?)", (agent, time.time() + seconds))
+
+    def settle(self, agent: str) -> None:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM owed WHERE agent = ?", (agent,))
+
+    def owed(self) -> list[str]:
+        rows = self._read("SELECT agent FROM owed WHERE due <= ? ORDER BY due, agent", (time.time(),))
+        return [str(agent) for (agent,) in rows]
+
+    def forget(self, agent: str) -> None:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM dirty WHERE agent = ?", (agent,))
+            connection.execute("DELETE FROM owed WHERE agent = ?", (agent,))
+
     def schedule(self, agent: str, lane: Lane) -> bool:
         """Always true: the embedded service is woken, no message is sent."""
         return True
+
+    def scheduled(self, agent: str, lane: Lane) -> None:
+        """Nothing to note: there are no messages."""
 
     def started(self, agent: str, lane: Lane) -> None:
         """Nothing to note: there are no messages."""
@@ -141,6 +162,9 @@ class SqliteQueue:
     def is_new(self) -> bool:
         """Never: a file that is lost takes the whole process's view with it, and each start scans."""
         return False
+
+    def known(self) -> None:
+        """Nothing to note."""
 
     def holder(self, agent: str) -> str | None:
         rows = self._read(
@@ -164,6 +188,7 @@ class SqliteQueue:
         return Pause(float(rows[0][0]), str(rows[0][1])) if rows else None
 
     def spend(self, key: str, day: str, tokens: int, *, limit: int) -> bool:
+        assert tokens >= 0, tokens
         with self._transaction() as connection:
             connection.execute("INSERT OR IGNORE INTO spending VALUES (?, ?, 0)", (key, day))
             connection.execute(
@@ -171,6 +196,13 @@ class SqliteQueue:
                 (tokens, key, day, tokens, limit),
             )
             return connection.changes() > 0
+
+    def refund(self, key: str, day: str, tokens: int) -> None:
+        assert tokens >= 0, tokens
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE spending SET tokens = max(0, tokens - ?) WHERE key = ? AND day = ?", (tokens, key, day)
+            )
 
     def spent(self, key: str, day: str) -> int:
         rows = self._read("SELECT tokens FROM spending WHERE key = ? AND day = ?", (key, day))

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         queue.close()
         print("queued: a running `recallite up` does it; else run `recallite index`")
     else:
-        dispatch = open_dispatch(settings, url)
+        dispatch = open_dispatch(settings, url, agents=settings.agent_ids)
         dispatch.dirty(agent.agent, [SCAN], lane="backfill")
         dispatch.close()
         print("queued for the workers of the backfill lane")
