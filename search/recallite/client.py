@@ -20,6 +20,7 @@ from recallite.search.ordering import Ordering
 from recallite.search.questions import QuestionEmbedder
 from recallite.search.searcher import MAX_CANDIDATES, Searcher, SearchSettings
 from recallite.types import Excerpt, IndexStatus, SearchReply, Source
+from recallite.workspace.ignore import IgnoreRules
 
 if TYPE_CHECKING:
     from recallite.work import WorkQueue
@@ -199,6 +200,7 @@ def _search_settings(settings: AgentSettings) -> SearchSettings:
         ordering=Ordering(
             half_life_days=hybrid.temporal_decay.half_life_days if hybrid.temporal_decay.enabled else None,
             lambda_=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+            evergreen=IgnoreRules(hybrid.temporal_decay.evergreen),
             zone=settings.zone,
         ),
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from recallite import ConfigError
 from recallite.index.connection import IndexReader
 from recallite.search.fusion import Scored
 from recallite.search.ordering import Ordering, ordered
@@ -107,6 +108,31 @@ def test_a_search_lets_dated_notes_age_and_no_others(lab: Any) -> None:
         "MEMORY.md": 1.0,
     }
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_paths_that_never_age_can_be_named(lab: Any) -> None:
+    outside = lab.root / "extra"
+    (outside / "runbooks").mkdir(parents=True)
+    for path in ("runbooks/restart.md", "old.md"):
+        (outside / path).write_text("the quokka report")
+        os.utime(outside / path, (1600000000, 1600000000))
+    lab.note("memory/2020-01-01-plan.md", "the quokka report")
+    lab.note("memory/2020-01-01.md", "the quokka report")
+    decay = {"enabled": True, "evergreen": ["runbooks/", "*-plan.md"]}
+    lab.memory_search = {"query": {"hybrid": {"temporalDecay": decay}}, "extraPaths": [str(outside)]}
+    lab.index()
+
+    hits = lab.search("quokka report", explain=True, min_score=0).hits
+
+    ages = {hit.path.rpartition("/")[2]: hit.parts.age_days is None for hit in hits}
+    assert ages == {"restart.md": True, "2020-01-01-plan.md": True, "old.md": False, "2020-01-01.md": False}
+
+
+def test_a_pattern_that_cannot_be_one_is_an_error(lab: Any) -> None:
+    lab.memory_search = {"query": {"hybrid": {"temporalDecay": {"enabled": True, "evergreen": ["[z-a]"]}}}}
+
+    with pytest.raises(ConfigError, match=r"temporalDecay.evergreen: .*nothing lies between"):
+        _ = lab.settings
 
 
 def test_an_exact_hit_is_returned_however_old_it_is(lab: Any) -> None:

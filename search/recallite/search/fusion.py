@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from recallite.embeddings.calibration import Calibration
 from recallite.index.keyword import KeywordHit
 from recallite.types import ScoreParts
 
@@ -40,26 +39,31 @@ class Scored:
 def fuse(
     keyword: Iterable[KeywordHit],
     cosines: Mapping[int, float],
+    calibrated: Mapping[int, float],
     *,
     weights: Weights,
-    calibration: Calibration,
     fusion: Fusion = "weighted",
+    foreign: Collection[int] = (),
 ) -> list[Scored]:
-    """All candidates, best first.
+    """All candidates, best first; `calibrated` are the vector scores (0..1) of the `cosines`.
 
     A hit that holds every term of the query is never below one that does not, unless the weights leave the
     keyword side out: where the weighted sum would put it below, its score is lifted into the room between
     the best of the others and 1. The order among lifted hits is that of their weighted sums.
+    Chunks of another language than the question (`foreign`) cannot hold its words: without any, their score
+    is that of the vector alone.
     """
     by_id = {hit.chunk_id: hit for hit in keyword}
     ids = by_id.keys() | cosines.keys()
-    vector = {id_: calibration.score(cosines[id_]) if id_ in cosines else 0.0 for id_ in ids}
+    vector = {id_: calibrated.get(id_, 0.0) for id_ in ids}
     text = {id_: by_id[id_].score if id_ in by_id else 0.0 for id_ in ids}
     weights = _supported(weights, text)
     if fusion == "rrf":
         base = _reciprocal_ranks(vector, text, weights)
     else:
         base = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in ids}
+        if weights.vector > 0:
+            base.update((id_, vector[id_]) for id_ in foreign if text[id_] == 0)
     exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
     ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
     places = _places(text), _places(vector)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 
 import apsw
@@ -12,6 +12,7 @@ from recallite.index.rows import fetch
 from recallite.search.decay import age_days, decay
 from recallite.search.diversity import diversify
 from recallite.search.fusion import Scored, in_order, passing
+from recallite.workspace.ignore import IgnoreRules
 
 MAX_POOL = 200
 """Candidates that MMR looks at, the best first: as many as a search may return."""
@@ -23,6 +24,8 @@ class Ordering:
 
     half_life_days: int | None = None
     lambda_: float | None = None
+    evergreen: IgnoreRules = field(default_factory=IgnoreRules)
+    """Paths that never age."""
     zone: tzinfo | None = None
     """Where the user's day begins; None is the machine's zone."""
 
@@ -39,7 +42,7 @@ def ordered(
     near repetitions give way. The hits for k begin those for k + 1.
     """
     if ordering.half_life_days is not None:
-        scored = in_order(_aged(connection, scored, ordering.half_life_days, today, ordering.zone))
+        scored = in_order(_aged(connection, scored, ordering, ordering.half_life_days, today))
     kept = passing(scored, min_score)
     if ordering.lambda_ is not None:
         kept = _diverse(connection, kept[:MAX_POOL], ordering.lambda_, count)
@@ -47,12 +50,14 @@ def ordered(
 
 
 def _aged(
-    connection: apsw.Connection, scored: Iterable[Scored], half_life: int, today: date, zone: tzinfo | None
+    connection: apsw.Connection, scored: Iterable[Scored], ordering: Ordering, half_life: int, today: date
 ) -> Iterable[Scored]:
     sql = "SELECT f.path, f.source, f.mtime_ns FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id = ?"
     for each in scored:
         for path, source, mtime_ns in fetch(connection, sql, (each.chunk_id,)):
-            age = age_days(path, source, mtime_ns, today=today, zone=zone)
+            age = age_days(path, source, mtime_ns, today=today, zone=ordering.zone)
+            if age is not None and ordering.evergreen.holds(path):
+                age = None
             factor = decay(age, half_life)
             yield replace(each, score=each.score * factor, parts=replace(each.parts, age_days=age, decay=factor))
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import apsw
 
-from recallite.embeddings.calibration import DEFAULT, calibration_of
+from recallite.embeddings.calibration import Calibration, calibration_of
 from recallite.errors import IndexUnusableError
 from recallite.index.connection import Snapshot, damaged
 from recallite.index.filters import Filter
 from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
+from recallite.search.background import Background
 from recallite.search.connections import OpenIndex, SearchConnections
 from recallite.search.fusion import Fusion, Scored, Weights, fuse
 from recallite.search.hits import hits_of
@@ -120,7 +121,7 @@ class Searcher:
             now = index.reader.snapshot()
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
-            sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
+            sides = self._candidates(index, now, asked, vector, reason)
             hits = self._hits(index, sides.scored, asked)
             pending = _pending(index, now)
             reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
@@ -158,17 +159,21 @@ class Searcher:
         self,
         index: OpenIndex,
         snapshot: Snapshot,
-        query: KeywordQuery,
+        asked: _Asked,
         vector: Vector | None,
         reason: str | None,
-        where: Filter,
     ) -> _Sides:
-        limit = self.settings.candidates
+        limit, where, query = self.settings.candidates, asked.where, asked.query
         space = snapshot.space
         cosines: dict[int, float] = {}
+        background: Background | None = None
         if vector is not None and space is not None:
             try:
+                background = index.backgrounds.of(asked.text, vector, space)
                 cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+                if background is not None and background.neutral is not None:
+                    others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
+                    cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
             except apsw.SQLError as error:
                 # sqlite-vec reports damage in its tables as an error of the statement.
                 vector = None
@@ -182,17 +187,27 @@ class Searcher:
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
         cosines.update(index.vector.cosines(vector, missing, space=space))
         calibration = calibration_of(space.provider, space.model, space.floor, space.middle)
-        background = index.vector.background(vector, space=space)
-        if background is not None:
-            calibration = calibration.at(background)
+        scores, foreign = self._calibrated(index, cosines, calibration, background)
         weights = self.settings.weights if use_keyword else Weights(vector=1.0, text=0.0)
-        scored = fuse(words, cosines, weights=weights, calibration=calibration, fusion=self.settings.fusion)
+        scored = fuse(words, cosines, scores, weights=weights, fusion=self.settings.fusion, foreign=foreign)
         mode: Mode = "hybrid" if use_keyword else "vector"
         return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
 
+    def _calibrated(
+        self, index: OpenIndex, cosines: dict[int, float], calibration: Calibration, background: Background | None
+    ) -> tuple[dict[int, float], frozenset[int]]:
+        """The vector score of each chunk, and which chunks are in another language than the question."""
+        if background is None or not background.by_language:
+            scale = calibration.at(background.floor) if background is not None else calibration
+            return {id_: scale.score(cosine) for id_, cosine in cosines.items()}, frozenset()
+        languages = index.backgrounds.languages(cosines)
+        scales = {name: calibration.at(background.floor_of(name)) for name in {*languages.values()}}
+        scores = {id_: scales[languages[id_]].score(cosine) for id_, cosine in cosines.items()}
+        return scores, frozenset(id_ for id_, name in languages.items() if background.is_foreign(name))
+
     def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
         only_text = Weights(vector=0.0, text=1.0)
-        return fuse(words, {}, weights=only_text, calibration=DEFAULT)
+        return fuse(words, {}, {}, weights=only_text)
 
 
 def _space_id(snapshot: Snapshot) -> int | None:

@@ -44,7 +44,11 @@ _KOREAN = """
 입니다 습니다 합니다 했습니다 있습니까 있습니다 있는 하는 그리고 그러나 하지만 또는 대한 대해 에서 에게 으로
 까지 부터 우리 저는 나는 그것 이것 저것
 """
-STOP_WORDS = frozenset(" ".join((_ENGLISH, _GERMAN, _FRENCH, _SPANISH)).split())
+BY_LANGUAGE = {
+    name: frozenset(words.split())
+    for name, words in (("en", _ENGLISH), ("de", _GERMAN), ("fr", _FRENCH), ("es", _SPANISH))
+}
+STOP_WORDS = frozenset().union(*BY_LANGUAGE.values())
 STOP_PAIRS = frozenset(
     word[at : at + 2] for word in " ".join((_CHINESE, _JAPANESE, _KOREAN)).split() for at in range(len(word) - 1)
 )

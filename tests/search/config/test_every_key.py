@@ -86,6 +86,7 @@ SAMPLES: Mapping[str, object] = {
     f"{SEARCH}.query.hybrid.mmr.lambda": 0.5,
     f"{SEARCH}.query.hybrid.temporalDecay.enabled": True,
     f"{SEARCH}.query.hybrid.temporalDecay.halfLifeDays": 1,
+    f"{SEARCH}.query.hybrid.temporalDecay.evergreen": ["runbooks/"],
     f"{SEARCH}.cache.enabled": False,
     f"{SEARCH}.cache.maxEntries": 1,
     "agents.defaults.compaction.reserveTokensFloor": 1,
