@@ -49,6 +49,11 @@ def vectors(cluster) -> int:
             return 0
 
 
+def job_states(cluster) -> list[str]:
+    with MemorySearch(settings=cluster.agent()) as memory:
+        return [job.state for job in memory.status(look_at_queue=False).batch.jobs]
+
+
 def test_workers_submit_look_and_take_in(make_cluster, batch_provider) -> None:
     cluster = cluster_of(make_cluster, batch_provider)
     worker = cluster.worker("w", "--lane", "all")
@@ -79,7 +84,7 @@ def test_a_lost_look_is_sent_again_by_the_sweep(make_cluster, batch_provider) ->
     assert service is not None
     service.looks = 1_000_000
     dispatch.dirty("main", [SCAN], lane="backfill")
-    until(lambda: service.running == 1, 90, worker.logs)
+    until(lambda: job_states(cluster) == ["running"], 90, worker.logs)
 
     worker.kill()
     service.looks = 0

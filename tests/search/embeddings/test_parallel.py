@@ -80,7 +80,7 @@ def test_an_error_that_ends_the_run_keeps_what_others_deliver() -> None:
 
     served = [int(text.removeprefix("word")) for request in embedder.sent[1:] for text in request]
     assert sorted(kept) == sorted(served)
-    assert 2 <= len(kept) <= 8
+    assert 2 <= len(kept) < 40, "others were under way, and not all was sent"
 
 
 def test_failures_that_pass_are_tried_again() -> None:
