@@ -363,7 +363,7 @@ class _Slice:
         if self.generations.flip(spaces, text_complete=text_complete):
             logger.info("agent %s: the rebuilt index answers now", self.settings.agent)
         self.generations.drop_retired()
-        forget(self.store, self.stop)
+        forgotten = forget(self.store, self.stop)
         if text_complete:
             compact_when_wasteful(self.store, spaces)
         waiting = sum(VectorWriter(self.store, space).pending_count() for space in spaces)
@@ -373,7 +373,7 @@ class _Slice:
         else:
             # A provider that fails is not asked again at once: `retry_after_seconds` says when.
             interrupted = self.stop() and self.result.provider_reason is None
-            self.result.more = not text_complete or (interrupted and waiting > 0)
+            self.result.more = not text_complete or not forgotten or (interrupted and waiting > 0)
         if text_complete and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +124,7 @@ class _Writing:
         self.added = 0
         self._file_id = 0
         self._progress = TranscriptProgress()
-        self._old: dict[bytes, deque[int]] = defaultdict(deque)
+        self._old: dict[bytes, deque[int]] = {}
         """Chunks of before that may be needed again, by the hash of their text."""
 
     def run(self, reads_compacted_anew: bool) -> bool:
@@ -205,8 +205,8 @@ class _Writing:
     def _put(self, piece: Piece, order: int) -> None:
         for number, chunk in enumerate(piece.chunks, order):
             hash_ = chunk.hash
-            if self._old[hash_]:
-                self.writer.place(self._old[hash_].popleft(), number, chunk)
+            if known := self._old.get(hash_):
+                self.writer.place(known.popleft(), number, chunk)
             else:
                 self.writer.insert(self._file_id, number, chunk, hash_)
                 self.added += 1
