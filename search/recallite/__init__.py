@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         RecalliteError,
         UnknownAgentError,
     )
-    from recallite.types import Excerpt, Failure, Hit, IndexStatus, ScoreParts, SearchReply, Source
+    from recallite.types import Excerpt, Failure, Hit, IndexStatus, ScoreParts, SearchReply, SkippedLine, Source
     from recallite.work.requests import request_sync
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "RecalliteError",
     "ScoreParts",
     "SearchReply",
+    "SkippedLine",
     "Settings",
     "Source",
     "UnknownAgentError",
@@ -80,7 +81,8 @@ _HOMES = {
     "load_settings": "recallite.config",
     "request_sync": "recallite.work.requests",
     **dict.fromkeys(
-        ("Excerpt", "Failure", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "Source"), "recallite.types"
+        ("Excerpt", "Failure", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "SkippedLine", "Source"),
+        "recallite.types",
     ),
 }
 

@@ -63,8 +63,12 @@ class TranscriptUpdate:
         """Whether it would take long."""
         if self._found is None:
             return False
-        known = [row.size for writer in writers if (row := writer.file(self.path)) is not None]
-        return self._found.size - min(known, default=0) > BULK_BYTES
+        read = [progress.end if (progress := self._progress(writer)) is not None else 0 for writer in writers]
+        return self._found.size - min(read, default=0) > BULK_BYTES
+
+    def _progress(self, writer: TextWriter) -> TranscriptProgress | None:
+        row = writer.file(self.path)
+        return writer.transcript(row.id) if row is not None else None
 
     def run(self, writers: Sequence[TextWriter]) -> TranscriptOutcome:
         """Update all generations; of a transcript that is gone, or is no source any more, nothing is left."""
