@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-ALL = ("startup", "indexing", "transcripts", "searching", "pipeline")
+ALL = ("startup", "indexing", "transcripts", "embedding", "searching", "pipeline")
 
 
 def main() -> int:

@@ -44,7 +44,7 @@ def backfill(processes: int) -> tuple[float, int, int]:
     """Seconds to index all agents from nothing, chunks, and messages that workers took."""
     with _place() as (root, server, settings):
         workers = [_worker(root, server, f"w{n}", "--pool", "prefork", "--concurrency", "1") for n in range(processes)]
-        dispatch = open_dispatch(settings, server.url)
+        dispatch = open_dispatch(settings, server.url, agents=settings.agent_ids)
         began = time.perf_counter()
         for agent in settings.agent_ids:
             dispatch.dirty(agent, [SCAN])

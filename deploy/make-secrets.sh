@@ -13,6 +13,6 @@ if [ ! -e secrets/redis_password ]; then
     printf 'redis://recallite:%s@redis:6379/0' "$password" > secrets/broker_url
 fi
 [ -e secrets/flower_auth ] || printf 'recallite:%s' "$(random)" > secrets/flower_auth
-# The containers read them as other users.
+# The containers read the mounted files as other users; on this host the folder keeps everybody else out.
 chmod 0644 secrets/redis_users secrets/redis_password secrets/broker_url secrets/flower_auth
-chmod 0711 secrets
+chmod 0700 secrets

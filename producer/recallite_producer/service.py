@@ -67,11 +67,15 @@ class ProducerService:
         self._last_error: tuple[float, str] | None = None
         self._stop_by: float | None = None
         self._thread = threading.Thread(target=self._run, name="recallite-producer", daemon=True)
+        self._news = threading.Event()
+        # On its own: a queue that hangs must not keep the producer from saying so.
+        self._reporter = threading.Thread(target=self._report, name="recallite-producer-status", daemon=True)
 
     def start(self) -> None:
         """Begin, without waiting for the folders to be watched."""
         self._set_timers()
         self._thread.start()
+        self._reporter.start()
 
     def stop(self, timeout_seconds: float = 5.0) -> bool:
         """End; changes that are not quiet yet are passed on first. Whether all of them were taken in time."""
@@ -105,7 +109,6 @@ class ProducerService:
         times = self._times
         self._timers.every(times.check_seconds, self._check)
         self._timers.every(times.sweep_seconds, self._outbox.sweep)
-        self._timers.every(times.status_seconds, self._write_status)
         self._timers.every(times.idle_seconds, self._pass_on_quiet_sessions)
         self._timers.every(times.scan_seconds, self._watcher.try_events_again)
         for agent in self._agents:
@@ -115,7 +118,6 @@ class ProducerService:
                 self._timers.every(minutes * 60, functools.partial(self._scan, [agent.agent]))
 
     def _run(self) -> None:
-        self._try(self._write_status)
         self._try(self._begin)
         while self._stop_by is None:
             # Each on its own: what fails must not keep the others from their work.
@@ -135,7 +137,7 @@ class ProducerService:
             self._scan(agent.agent for agent in self._agents)
             self._try(self._sessions.begin)
             self._state = "running"
-        self._write_status()
+        self._news.set()
         logger.info("%d folders of %d agents are watched", len(self._watcher.states()), len(self._agents))
 
     def _hear_watcher(self) -> None:
@@ -195,6 +197,12 @@ class ProducerService:
                 logger.exception("the producer met an error and goes on; all agents are scanned")
                 self._scan(agent.agent for agent in self._agents)
 
+    def _report(self) -> None:
+        while self._state != "stopped":
+            self._write_status()
+            self._news.wait(self._times.status_seconds)
+            self._news.clear()
+
     def _write_status(self) -> None:
         try:
             write_status(self._status_path, self.health())
@@ -220,4 +228,6 @@ class ProducerService:
         if unsent := len(self._outbox):
             logger.warning("%d changes could not be passed on; the scan of the next start finds them", unsent)
         self._state = "stopped"
+        self._news.set()
+        self._reporter.join()
         self._write_status()

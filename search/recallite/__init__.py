@@ -34,7 +34,17 @@ if TYPE_CHECKING:
         RecalliteError,
         UnknownAgentError,
     )
-    from recallite.types import Excerpt, Failure, Hit, IndexStatus, ScoreParts, SearchReply, SkippedLine, Source
+    from recallite.types import (
+        Excerpt,
+        Failure,
+        Fallback,
+        Hit,
+        IndexStatus,
+        ScoreParts,
+        SearchReply,
+        SkippedLine,
+        Source,
+    )
     from recallite.work.requests import request_sync
 
 __all__ = [
@@ -42,6 +52,7 @@ __all__ = [
     "ConfigError",
     "Excerpt",
     "Failure",
+    "Fallback",
     "FencedError",
     "ForeignIndexError",
     "Hit",
@@ -81,7 +92,7 @@ _HOMES = {
     "load_settings": "recallite.config",
     "request_sync": "recallite.work.requests",
     **dict.fromkeys(
-        ("Excerpt", "Failure", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "SkippedLine", "Source"),
+        ("Excerpt", "Failure", "Fallback", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "SkippedLine", "Source"),
         "recallite.types",
     ),
 }

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from recallite.config import AgentSettings, load_settings
-from recallite.embeddings.choice import choose_provider
+from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.errors import RecalliteError
 from recallite.index.extension import extension_of
 from recallite.index.filters import Filter
@@ -45,7 +45,7 @@ class MemorySearch:
         self._sessions: set[str] = set()
         self._choice = choose_provider(self.settings)
         self._connections = SearchConnections(self.settings.index_path, self._extension)
-        self._questions = QuestionEmbedder(self._choice)
+        self._questions = QuestionEmbedder(self._choice, fallback=choose_fallback(self.settings))
         self._searcher = Searcher(_search_settings(self.settings), self._connections, self._questions)
 
     @property
@@ -161,13 +161,11 @@ class MemorySearch:
 
     def _queue(self) -> WorkQueue | None:
         """The queue for looking at; None when there was never one."""
-        from recallite.work.connect import broker_url, redis_url
+        from recallite.work.connect import broker_url, open_redis_queue
         from recallite.work.sqlite import SqliteQueue, queue_path
 
         if (url := broker_url()) is not None:
-            from recallite.work.redis import RedisQueue
-
-            return RedisQueue(redis_url(url))
+            return open_redis_queue(self.settings, url, only_looks=True)
         path = queue_path(self.settings.state_dir)
         return SqliteQueue(path, read_only=True) if path.exists() else None
 

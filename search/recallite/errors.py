@@ -113,5 +113,13 @@ class QuotaExceededError(ProviderError):
     """The account's quota is used up; retrying within minutes cannot help."""
 
 
+class ProviderPausedError(QuotaExceededError):
+    """The provider was not asked: all workers leave it alone for now. `for_quota`: its account is used up."""
+
+    def __init__(self, message: str, *, for_quota: bool = False) -> None:
+        super().__init__(message)
+        self.for_quota = for_quota
+
+
 class InputRejectedError(ProviderError):
     """The provider refused the input itself (400, 413, 422): smaller requests may pass."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.protocol import Space
 from recallite.embeddings.registry import create_embedder
 from recallite.errors import IndexMissingError, IndexUnusableError, ProviderError, QueueUnreachableError
+from recallite.index.batchfile import batch_path, batch_state
 from recallite.index.cachefile import cache_entries
 from recallite.index.connection import IndexReader, SpaceRow, damaged
 from recallite.index.counts import IndexCounts, IndexedFile, count
@@ -21,7 +23,7 @@ from recallite.index.extension import VectorExtension
 from recallite.index.readonly import ReaderClosedError
 from recallite.sources import scan_sources
 from recallite.transcripts.report import report_sessions
-from recallite.types import Failure, Health, IndexStatus, Source, SourceCount, VectorState
+from recallite.types import Failure, Fallback, Health, IndexStatus, Source, SourceCount, VectorState
 from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
@@ -117,6 +119,7 @@ def _status(
         provider=space.provider if space is not None else None,
         model=space.model if space is not None else None,
         provider_reason=choice.reason,
+        fallback=counts.failover if counts is not None else None,
         sources=tuple(_source_count(source, scan, good) for source in settings.search.sources),
         files_on_disk=len(scan.files),
         files_indexed=len(good),
@@ -128,6 +131,7 @@ def _status(
         vectors=_vector_state(settings, counts, choice),
         fts=_fts_state(counts),
         rebuild=counts.rebuild if counts is not None else None,
+        batch=batch_state(batch_path(settings.cache_path), now=time.time()),
         cache_entries=cache_entries(settings.cache_path),
         cache_max_entries=settings.search.cache.max_entries if settings.search.cache.enabled else 0,
         last_success=counts.last_success if counts is not None else None,
@@ -209,6 +213,9 @@ def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexC
         yield _Problem("ok", "memorySearch.enabled is false for this agent")
     elif not settings.tools_enabled:
         yield _Problem("ok", 'plugins.slots.memory is "none": this agent cannot search')
+    if counts is not None and counts.failover is not None:
+        yield _Problem("degraded", _instead(counts.failover, counts.space))
+        return
     if choice.requested != "auto" and choice.reason is not None:
         yield _Problem("degraded", f"provider {choice.requested}: {choice.reason}")
     if counts is None:
@@ -232,6 +239,11 @@ def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexC
     if not _holds(counts.space, wanted):
         held, asked = _names(counts.space, wanted)
         yield _Problem("stale", f"the index holds {held}, the settings ask for {asked}: run `recallite index`")
+
+
+def _instead(fallback: Fallback, space: SpaceRow | None) -> str:
+    answers = f"{space.provider}/{space.model}" if space is not None else "keyword search"
+    return f"{answers} answers instead of {fallback.from_provider}: {fallback.reason}; it is asked again by itself"
 
 
 def _holds(space: SpaceRow | None, wanted: Space) -> bool:
@@ -276,11 +288,17 @@ def _is_missing(path: Path) -> bool:
 
 def _of_files(status: IndexStatus) -> Iterator[_Problem]:
     if status.unindexed:
-        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: {_remedy(status)}")
     if status.vanished:
-        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: run `recallite index`")
+        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: {_remedy(status)}")
     if status.failures:
         yield _Problem("degraded", f"{len(status.failures)} inputs could not be indexed")
+
+
+def _remedy(status: IndexStatus) -> str:
+    """With a broker the workers do it when they are asked."""
+    command = "recallite index" if broker_url() is None else f"recallite backfill --agent {status.agent}"
+    return f"run `{command}`"
 
 
 def _of_sessions(settings: AgentSettings, status: IndexStatus) -> Iterator[_Problem]:
@@ -301,8 +319,13 @@ def _of_sessions(settings: AgentSettings, status: IndexStatus) -> Iterator[_Prob
 
 def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
-    if vectors.pending:
-        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: run `recallite index`")
+    if status.batch.waiting:
+        jobs = f"{status.batch.open_jobs} batch jobs bring vectors for {status.batch.waiting} texts"
+        yield _Problem("degraded", f"{jobs}; until then they are found by keyword")
+    elif vectors.pending:
+        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
+    if status.batch.off_reason is not None:
+        yield _Problem("ok", f"no batch jobs for some hours: {status.batch.off_reason}")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
     if vectors.state != "none" and absent > 0:
         yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")

@@ -50,6 +50,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """Another provider answers than the configured one."""
+
+    from_provider: str
+    """The configured provider, which fails."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SearchReply:
     """Hits, best first, and how they were found."""
 
@@ -59,6 +68,8 @@ class SearchReply:
     """Why the mode is not `hybrid`, when it is not."""
     provider: str | None = None
     model: str | None = None
+    fallback: Fallback | None = None
+    """Why `provider` is not the configured one, when it is not."""
     pending_files: int = 0
     """Files known to have changed and not yet indexed."""
     pending_vectors: int = 0
@@ -119,6 +130,41 @@ class VectorState:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchJob:
+    """A job of a provider's batch service. Moments are seconds since the epoch."""
+
+    id: int
+    provider_id: str | None
+    """The provider's name for it, once it is submitted."""
+    state: str
+    """planned, uploaded, creating, running; or done, failed, expired, cancelled."""
+    texts: int
+    delivered: int
+    tokens: int
+    """Estimated."""
+    created: float
+    submitted: float | None
+    finished: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """An agent's batch jobs."""
+
+    jobs: tuple[BatchJob, ...] = ()
+    """Open ones first, then the newest that are over."""
+    waiting: int = 0
+    """Texts whose vectors a job shall bring."""
+    off_reason: str | None = None
+    """Why texts are embedded by ordinary requests for now, after jobs failed."""
+
+    @property
+    def open_jobs(self) -> int:
+        return sum(job.finished is None for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
 class IndexStatus:
     """What is true of one agent's index, from the data itself."""
 
@@ -133,6 +179,8 @@ class IndexStatus:
     provider: str | None
     model: str | None
     provider_reason: str | None
+    fallback: Fallback | None
+    """Why `provider` is not the configured one, when it is not."""
     sources: tuple[SourceCount, ...]
     files_on_disk: int
     files_indexed: int
@@ -161,6 +209,7 @@ class IndexStatus:
     """What watches for changes, and how; None when nothing does."""
     last_scan: float | None
     """When all files were last compared with the index on the watcher's word; seconds since the epoch."""
+    batch: BatchState
     workers: tuple[str, ...]
     """Living Celery workers; empty in the embedded mode."""
     below_threshold: tuple[str, ...] = ()

@@ -81,7 +81,7 @@ def test_secrets_are_made_once_and_printed_never(tmp_path: Path) -> None:
     assert all(run.stdout == run.stderr == "" for run in runs)
     assert len(password) == 48 and password in (secrets / "broker_url").read_text()
     assert password not in (secrets / "redis_users").read_text()
-    assert stat.S_IMODE(secrets.stat().st_mode) == 0o711
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize("unit", sorted(path.name for path in (DEPLOY / "systemd").glob("*.service")))

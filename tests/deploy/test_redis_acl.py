@@ -65,7 +65,7 @@ def test_an_edit_is_indexed_through_a_guarded_redis(tmp_path: Path) -> None:
             worker = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         try:
             settings = load_settings(config, env=env)
-            dispatch = open_dispatch(settings, server.url)
+            dispatch = open_dispatch(settings, server.url, agents=settings.agent_ids)
             dispatch.sweep()
             found = ()
             deadline = time.monotonic() + 40

@@ -26,7 +26,9 @@ from recallite.transcripts import ALL_TRANSCRIPTS
 from recallite.work import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.executor import AgentOutcome, EmbeddedExecutor
-from recallite_worker.sync import SLICE_SECONDS, EmbedderFactory, SyncResult, sync_agent
+from recallite_worker.results import SyncResult
+from recallite_worker.sync import SLICE_SECONDS, sync_agent
+from recallite_worker.vector_stage import EmbedderFactory
 
 
 class Counting:
@@ -49,6 +51,7 @@ class Lab:
 
     root: Path
     memory_search: dict[str, Any] = field(default_factory=dict)
+    providers: dict[str, Any] = field(default_factory=dict)
     model: str | None = "test-64"
     """Model of the deterministic embedder; None searches by keyword only."""
     _open: list[MemorySearch] = field(default_factory=list)
@@ -59,7 +62,11 @@ class Lab:
 
     @property
     def settings(self) -> AgentSettings:
-        config = {"agents": {"defaults": {"workspace": str(self.workspace), "memorySearch": self.memory_search}}}
+        config: dict[str, Any] = {
+            "agents": {"defaults": {"workspace": str(self.workspace), "memorySearch": self.memory_search}}
+        }
+        if self.providers:
+            config["models"] = {"providers": self.providers}
         file = self.root / "openclaw.json"
         file.write_text(json.dumps(config))
         return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.root / "state")}).agent(None)

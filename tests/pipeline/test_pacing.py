@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from recallite.embeddings.choice import choose_provider
 from recallite.errors import ProviderTransientError, QuotaExceededError, RateLimitedError
 from recallite.testing.behaviours import Status
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work.sqlite import SqliteQueue, queue_path
-from recallite_worker.pacing import PacedEmbedder, account_key, note_outage
-from recallite_worker.sync import open_embedder, sync_agent
+from recallite_worker.pacing import PacedEmbedder, account_key, note_outage, pace
+from recallite_worker.sync import sync_agent
+from recallite_worker.vector_stage import open_embedder
 
 
 @pytest.fixture
@@ -79,8 +81,6 @@ def test_retry_after_holds_for_every_worker(tmp_path) -> None:
 
 
 def test_an_account_is_named_without_its_key(remote) -> None:
-    from recallite.embeddings.choice import choose_provider
-
     options = choose_provider(remote.settings).options
     assert options is not None
     key = account_key(options)
@@ -97,7 +97,10 @@ def test_fresh_edits_do_not_wait_for_a_provider_that_hangs(remote) -> None:
     remote.note("memory/a.md", "the quokka")
     settings = remote.settings
     queue = SqliteQueue(queue_path(settings.state_dir))
-    note_outage(settings, queue, ProviderTransientError("no answer in 60 s"))
+    embedder, _ = open_embedder(settings)
+    assert embedder is not None
+    options = choose_provider(settings).options
+    note_outage(pace(embedder, options, queue), queue, ProviderTransientError("no answer in 60 s"))
 
     queue.mark("main", ["memory/a.md"])
     live = sync_agent(settings, queue, lane="live")
@@ -108,3 +111,34 @@ def test_fresh_edits_do_not_wait_for_a_provider_that_hangs(remote) -> None:
 
     assert sync_agent(settings, queue).texts_embedded == 1, "the other lane asks the provider"
     queue.close()
+
+
+def test_what_the_provider_did_not_serve_is_not_counted_against_the_day(remote) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 100, "maxItemsPerRequest": 1}
+    for number in range(8):
+        remote.note(f"memory/{number}.md", f"note {number:02d} has forty characters, no more")
+    remote.server.next(*[Status(500)] * 3)
+
+    done = remote.index(embedders=open_embedder)
+
+    assert (done.texts_embedded, done.provider_reason) == (8, None), "80 of 100 tokens, 3 requests failed"
+
+
+def test_a_limit_below_one_packed_request_is_still_used(remote) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 100}
+    for number in range(20):
+        remote.note(f"memory/{number}.md", f"note {number:02d} has forty characters, no more")
+
+    done = remote.index(embedders=open_embedder)
+
+    assert done.texts_embedded > 0
+    assert "remote.dailyTokenLimit (100) is reached" in str(done.provider_reason)
+
+
+def test_a_text_above_the_limit_says_what_to_raise(remote) -> None:
+    remote.memory_search["remote"] |= {"dailyTokenLimit": 5}
+    remote.note("memory/a.md", "a note of far more than twenty characters")
+
+    done = remote.index(embedders=open_embedder)
+
+    assert "remote.dailyTokenLimit (5) is below the" in str(done.provider_reason)

@@ -63,12 +63,12 @@ def test_during_indexing(lab) -> None:
             lab.note(f"memory/{number}.md", f"quokka number {number}")
         release = threading.Event()
         held = Hold(release)
-        server.next(Hold(_set()), held)
+        server.next(Hold(_set()), *[held] * 20)
         process = subprocess.Popen(
             [sys.executable, "-m", "recallite.cli.main", "--config", str(_config(lab)), "index"],
             env={**os.environ, "OPENCLAW_STATE_DIR": str(lab.root / "state"), "OPENAI_API_KEY": PLANTED_KEY},
         )
-        _until(lambda: server.requests >= 2)
+        _until(lambda: server.requests >= 3)
 
         before = tree(lab.root / "state" / "memory")
         answer = search_read_only(lab)

@@ -28,8 +28,8 @@ class Knocks:
     def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
         self.messages.append((agent, lane))
 
-    def waiting(self, lane: Lane) -> int:
-        return len(self.messages)
+    def on_the_way(self, lane: Lane) -> list[str]:
+        return [agent for agent, sent in self.messages if sent == lane]
 
 
 @pytest.fixture(autouse=True)

@@ -208,8 +208,8 @@ def test_an_indexer_that_ended_is_started_again() -> None:
         def publish(self, agent: str, lane: str, *, after_seconds: float = 0.0) -> None:
             self.published.append(agent)
 
-        def waiting(self, lane: str) -> int:
-            return 0
+        def on_the_way(self, lane: str) -> tuple[str, ...]:
+            return ()
 
         def is_alive(self) -> bool:
             return self.alive

@@ -21,10 +21,13 @@ MAX_TRIES_AFTER_LOST_WORKER = 2
 assert HARD_LIMIT_SECONDS * 5 <= VISIBILITY_SECONDS
 
 
-def make_app(broker: str, *, config: str | Path | None = None) -> Celery:
-    """The application for `celery worker` and Flower. Reads no settings and connects to nothing yet."""
+def make_app(broker: str, *, namespace: str, config: str | Path | None = None) -> Celery:
+    """The application for `celery worker` and Flower. Reads no settings and connects to nothing yet.
+
+    `namespace` is that of the state directory, as recallite.work.namespace gives it.
+    """
     guard.install()
-    app = configure(Celery("recallite", broker=broker, set_as_current=False))
+    app = configure(Celery("recallite", broker=broker, set_as_current=False), namespace=namespace)
     app.conf.update(
         task_acks_late=True,
         task_reject_on_worker_lost=True,

@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
-from recallite.config import AgentSettings
-from recallite.embeddings.choice import choose_provider
+from recallite.embeddings.deadline import DeadlineError
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder, Kind, Limits, RawVector, Space
-from recallite.errors import ProviderError, ProviderTransientError, QuotaExceededError, RateLimitedError
+from recallite.errors import (
+    ProviderError,
+    ProviderPausedError,
+    ProviderTransientError,
+    QuotaExceededError,
+    RateLimitedError,
+)
 from recallite.work import WorkQueue
 from recallite_worker.chunking import UNITS_PER_TOKEN, estimated_units
 
@@ -32,30 +39,30 @@ def account_key(options: ProviderOptions) -> str:
     return f"{options.provider}-{hashlib.sha256(secret.encode()).hexdigest()[:12]}"
 
 
+_QUOTA = "the account's quota is used up"
+
 UNPACED = ("builtin", "local", "test")
 """Providers that run in this process: nobody asks them to slow down."""
 
 
-def pace(embedder: Embedder, settings: AgentSettings, queue: WorkQueue) -> Embedder:
-    """The embedder as all workers together may use it."""
-    options = choose_provider(settings).options
+def pace(
+    embedder: Embedder, options: ProviderOptions | None, queue: WorkQueue, *, daily_limit: int | None = None
+) -> Embedder:
+    """The embedder as all workers together may use it. `options` are what it was made of."""
     if options is None or options.provider != embedder.provider or embedder.provider in UNPACED:
         return embedder
-    limit = settings.search.remote.daily_token_limit
-    return PacedEmbedder(embedder, queue, account_key(options), daily_limit=limit)
+    return PacedEmbedder(embedder, queue, account_key(options), daily_limit=daily_limit)
 
 
-def note_outage(settings: AgentSettings, queue: WorkQueue, error: ProviderError) -> None:
+def note_outage(embedder: Embedder, queue: WorkQueue, error: ProviderError) -> None:
     """Remember a provider that hangs, is down or cannot be reached, so that fresh edits do not wait for it."""
-    options = choose_provider(settings).options
-    if options is not None and isinstance(error, ProviderTransientError):
-        queue.pause(f"outage-{account_key(options)}", OUTAGE_PAUSE_SECONDS, str(error))
+    if isinstance(embedder, PacedEmbedder) and isinstance(error, ProviderTransientError):
+        queue.pause(f"outage-{embedder.account}", OUTAGE_PAUSE_SECONDS, str(error))
 
 
-def live_outage(settings: AgentSettings, queue: WorkQueue) -> str | None:
+def live_outage(embedder: Embedder, queue: WorkQueue) -> str | None:
     """Why a slice of fresh edits should leave its vectors to the other lane, or None."""
-    options = choose_provider(settings).options
-    pause = queue.paused(f"outage-{account_key(options)}") if options is not None else None
+    pause = queue.paused(f"outage-{embedder.account}") if isinstance(embedder, PacedEmbedder) else None
     return f"{pause.reason} (vectors follow)" if pause is not None else None
 
 
@@ -73,7 +80,8 @@ class PacedEmbedder:
     ) -> None:
         self._embedder = embedder
         self._queue = queue
-        self._key = key
+        self.account = key
+        """Names the provider's account without its key."""
         self._daily_limit = daily_limit
         self._sleep = sleep
 
@@ -87,44 +95,69 @@ class PacedEmbedder:
 
     @property
     def limits(self) -> Limits:
-        return self._embedder.limits
+        """The embedder's; no request may be larger than what may be spent in a day."""
+        limits, day = self._embedder.limits, self._daily_limit
+        if day is None or day >= limits.max_request_tokens:
+            return limits
+        if day >= limits.max_input_tokens:
+            return replace(limits, max_request_tokens=day)
+        return replace(limits, max_items=1)  # no text is split for its price
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> list[RawVector]:
-        """As the embedder's. Raises RateLimitedError or QuotaExceededError without asking while a pause holds."""
+        """As the embedder's. Raises ProviderPausedError without asking while a long pause holds."""
         self._wait()
-        self._spend(texts)
-        try:
-            return self._embedder.embed(texts, kind=kind)
-        except RateLimitedError as error:
-            seconds = error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
-            self._queue.pause(self._key, seconds, "the provider asks to slow down (429)")
-            raise
-        except QuotaExceededError:
-            self._queue.pause(self._key, QUOTA_PAUSE_SECONDS, "the account's quota is used up")
-            raise
+        with self._budget(texts):
+            try:
+                return self._embedder.embed(texts, kind=kind)
+            except RateLimitedError as error:
+                seconds = error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
+                self._queue.pause(self.account, seconds, "the provider asks to slow down (429)")
+                raise
+            except QuotaExceededError:
+                self._queue.pause(self.account, QUOTA_PAUSE_SECONDS, _QUOTA)
+                raise
 
     def _wait(self) -> None:
-        pause = self._queue.paused(self._key)
+        pause = self._queue.paused(self.account)
         if pause is None:
             return
         left = pause.until - time.time()
         if left > LONGEST_WAIT_SECONDS:
             until = time.strftime("%H:%M:%S", time.localtime(pause.until))
-            raise QuotaExceededError(f"{self.provider} is left alone until {until}: {pause.reason}")
+            said = f"{self.provider} is left alone until {until}: {pause.reason}"
+            raise ProviderPausedError(said, for_quota=pause.reason == _QUOTA)
         if left > 0:
             self._sleep(left)
 
-    def _spend(self, texts: Sequence[str]) -> None:
+    @contextmanager
+    def _budget(self, texts: Sequence[str]) -> Iterator[None]:
+        """Counts before the request, so that workers together stay below the limit; takes it back if it failed."""
         if self._daily_limit is None:
+            yield
             return
-        tokens = sum(-(-estimated_units(text) // UNITS_PER_TOKEN) for text in texts)
-        if not self._queue.spend(self._key, today(), tokens, limit=self._daily_limit):
-            raise QuotaExceededError(
-                f"remote.dailyTokenLimit ({self._daily_limit}) is reached; embedding goes on tomorrow (UTC)"
-            )
+        tokens, day = sum(_tokens(text) for text in texts), today()
+        if not self._queue.spend(self.account, day, tokens, limit=self._daily_limit):
+            raise ProviderPausedError(self._refusal(tokens))
+        try:
+            yield
+        except DeadlineError:
+            raise  # the provider may have done the work, and bill it
+        except ProviderError:
+            self._queue.refund(self.account, day, tokens)
+            raise
+
+    def _refusal(self, tokens: int) -> str:
+        limit = self._daily_limit
+        if tokens > (limit or 0):
+            return f"remote.dailyTokenLimit ({limit}) is below the {tokens} tokens of one text: raise it"
+        return f"remote.dailyTokenLimit ({limit}) is reached; embedding goes on tomorrow (UTC)"
 
     def close(self) -> None:
         self._embedder.close()
+
+
+def _tokens(text: str) -> int:
+    return -(-estimated_units(text) // UNITS_PER_TOKEN)
 
 
 def today() -> str:

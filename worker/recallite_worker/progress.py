@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol, TextIO
 
 from tqdm import tqdm
 
-from recallite_worker.sync import SyncProgress
+from recallite_worker.results import SyncProgress
 
 PLAIN_LINE_SECONDS = 10.0
 _FALLBACK_WIDTH, _ROWS = 80, 24
@@ -124,3 +124,35 @@ class _PlainLines:
                 file=self._stream,
                 flush=True,
             )
+
+
+class DownloadBar:
+    """A bar for the bytes of a download; shows nothing before the first of them. A line now and then elsewhere."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._bar: tqdm[NoReturn] | None = None
+
+    def update(self, done: int, total: int | None) -> None:
+        """Bytes done, and in all where that is known."""
+        if self._bar is None:
+            terminal = self._stream.isatty()
+            self._bar = tqdm(
+                total=total,
+                desc="model",
+                unit="B",
+                unit_scale=True,
+                file=self._stream,
+                ncols=_width(self._stream) if terminal else _FALLBACK_WIDTH,
+                nrows=_ROWS,
+                mininterval=0.1 if terminal else PLAIN_LINE_SECONDS,
+                initial=done,
+            )
+        self._bar.update(done - self._bar.n)
+
+    def __enter__(self) -> DownloadBar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

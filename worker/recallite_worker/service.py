@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Collection
 
 from recallite.config import Settings
 from recallite.errors import LeaseHeldError, RecalliteError
-from recallite.work import Lane, WorkQueue
-from recallite_worker.sync import EmbedderFactory, open_embedder, sync_agent
+from recallite.work import Errand, Lane, WorkQueue
+from recallite_worker.batch_poll import poll_if_free
+from recallite_worker.sync import sync_agent
+from recallite_worker.vector_stage import EmbedderFactory, open_embedder
 
 logger = logging.getLogger(__name__)
 
@@ -23,14 +26,13 @@ class EmbeddedService:
 
     def __init__(self, settings: Settings, queue: WorkQueue, *, embedders: EmbedderFactory = open_embedder) -> None:
         self._settings = settings
+        self._agents = frozenset(settings.agent_ids)
         self._queue = queue
         self._embedders = embedders
         self._wake = threading.Condition()
         self._busy: set[str] = set()
         self._rest: dict[str, float] = {}
         """Until when an agent that failed, or that another process works on, is left alone."""
-        self._later: dict[str, float] = {}
-        """Agents to serve at a time of their own, also without marks: vectors that a provider owes."""
         self._stopped = threading.Event()
         lanes: tuple[Lane | None, ...] = ("live", None)
         # One thread serves live marks only, so that an edit never waits behind a backfill; one serves all.
@@ -38,20 +40,21 @@ class EmbeddedService:
             threading.Thread(target=self._serve, args=(lane,), name=f"recallite-{lane or 'all'}", daemon=True)
             for lane in lanes
         ]
+        # Looking at batch jobs is waiting for a network: in a thread of its own it holds up neither.
+        self._threads.append(threading.Thread(target=self._poll_batches, name="recallite-batches", daemon=True))
 
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
 
-    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
-        """There is work: look now."""
+    def publish(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
+        """There is work: look now. For what comes later the queue itself is looked at every second."""
         with self._wake:
-            self._later[agent] = time.monotonic() + after_seconds
             self._wake.notify_all()
 
-    def waiting(self, lane: Lane) -> int:
+    def on_the_way(self, errand: Errand) -> Collection[str]:
         """No messages are kept; the marks themselves are looked at."""
-        return 0
+        return ()
 
     def is_alive(self) -> bool:
         return all(thread.is_alive() for thread in self._threads)
@@ -65,6 +68,17 @@ class EmbeddedService:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
+
+    def _poll_batches(self) -> None:
+        while not self._stopped.wait(POLL_SECONDS):
+            try:
+                for agent in self._queue.owed("batch"):
+                    if agent in self._agents and not self._stopped.is_set():
+                        poll_if_free(self._settings.agent(agent), self._queue)
+            except Exception as error:
+                expected = isinstance(error, RecalliteError | OSError)
+                logger.error("batch jobs: %s", error, exc_info=None if expected else error)
+                self._stopped.wait(_BACK_OFF_SECONDS)
 
     def _serve(self, lane: Lane | None) -> None:
         while not self._stopped.is_set():
@@ -86,17 +100,16 @@ class EmbeddedService:
                     self._wake.notify_all()
 
     def _take(self, lane: Lane | None) -> str | None:
-        """The next agent with marks for this thread that nobody works on."""
-        backlog = self._queue.backlog()
+        """The next agent with work for this thread that nobody works on: marks, then vectors that are due."""
+        wanted = [entry.agent for entry in self._queue.backlog() if lane is None or entry.count(lane) > 0]
+        if lane is None:
+            wanted += self._queue.owed()
         now = time.monotonic()
         with self._wake:
-            due = [] if lane == "live" else [agent for agent, at in self._later.items() if at <= now]
-            wanted = [entry.agent for entry in backlog if lane is None or entry.count(lane) > 0]
-            for agent in (*wanted, *due):
-                if agent not in self._busy and self._rest.get(agent, 0.0) <= now:
+            for agent in wanted:
+                served = agent in self._agents and agent not in self._busy
+                if served and self._rest.get(agent, 0.0) <= now:
                     self._busy.add(agent)
-                    if lane is None:
-                        self._later.pop(agent, None)
                     return agent
         return None
 
@@ -107,12 +120,10 @@ class EmbeddedService:
         except LeaseHeldError as error:
             logger.info("%s", error)
             self._rest[agent] = time.monotonic() + POLL_SECONDS
-        except (RecalliteError, OSError) as error:
-            logger.error("agent %s: %s", agent, error)
+        except Exception as error:  # the thread serves all agents: one that meets a fault of ours rests
+            expected = isinstance(error, RecalliteError | OSError)
+            logger.error("agent %s: %s", agent, error, exc_info=None if expected else error)
             self._rest[agent] = time.monotonic() + _BACK_OFF_SECONDS
         else:
             if result.retry_after_seconds is not None:
                 logger.warning("agent %s: %s", agent, result.provider_reason)
-                self.publish(agent, "backfill", after_seconds=result.retry_after_seconds)
-            elif result.vectors_waiting and result.provider_reason is None:
-                self.publish(agent, "backfill")

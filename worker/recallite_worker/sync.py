@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
 
 import apsw
 
-from recallite.config import AgentSettings, provider_base_url
-from recallite.embeddings.choice import choose_provider
-from recallite.embeddings.protocol import Embedder
-from recallite.embeddings.registry import create_embedder
-from recallite.errors import IndexUnusableError, ProviderError
+from recallite.config import AgentSettings
+from recallite.errors import IndexUnusableError
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
@@ -27,15 +21,15 @@ from recallite.workspace import FoundFile
 from recallite_worker.cache import EmbeddingCache
 from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
-from recallite_worker.embedding import EmbeddingRun
 from recallite_worker.forgetting import forget
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
-from recallite_worker.pacing import live_outage, note_outage, pace
 from recallite_worker.reading import ReadFile, read_note
+from recallite_worker.results import SyncProgress, SyncResult
 from recallite_worker.scanning import changed_paths
-from recallite_worker.store import IndexStore, get_meta, open_store, quarantine, seen_epoch, set_meta
+from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoch, set_meta
 from recallite_worker.transcripts import TranscriptUpdate
+from recallite_worker.vector_stage import EmbedderFactory, VectorStage, open_embedder
 from recallite_worker.vectors import VectorWriter
 from recallite_worker.writer import TextWriter
 
@@ -44,61 +38,8 @@ logger = logging.getLogger(__name__)
 SLICE_SECONDS = 5.0
 """How long one agent is worked on before it goes to the queue's end."""
 _MARKS_PER_ROUND = 256
-RETRY_SECONDS = 30.0
 BULK = 200
 """A scan that finds more changed files than this is a backfill, which fresh edits overtake."""
-
-
-@dataclass(slots=True)
-class SyncProgress:
-    """Numbers for a progress bar; they cover one slice."""
-
-    files_done: int = 0
-    files_waiting: int = 0
-    chunks_added: int = 0
-    vectors_done: int = 0
-    vectors_waiting: int = 0
-
-
-@dataclass(slots=True)
-class SyncResult:
-    """What a slice did, and what is left."""
-
-    agent: str
-    files_written: int = 0
-    files_unchanged: int = 0
-    """Files that were read and found as they were."""
-    files_removed: int = 0
-    chunks_added: int = 0
-    texts_embedded: int = 0
-    vectors_cached: int = 0
-    scanned: bool = False
-    more: bool = False
-    """Whether the agent should be served again now. False when what is left needs the provider back."""
-    vectors_waiting: int = 0
-    provider_reason: str | None = None
-    """Why there is no provider, or why it failed."""
-    retry_after_seconds: float | None = None
-    """When to come back for vectors that the provider did not give now."""
-    failures: list[Failure] = field(default_factory=list)
-    milliseconds: int = 0
-
-
-class EmbedderFactory(Protocol):
-    """Gives the embedder of an agent, or None and the reason for keyword search only."""
-
-    def __call__(self, settings: AgentSettings) -> tuple[Embedder | None, str | None]: ...
-
-
-def open_embedder(settings: AgentSettings) -> tuple[Embedder | None, str | None]:
-    """The embedder that the settings ask for."""
-    choice = choose_provider(settings)
-    if choice.options is None:
-        return None, choice.reason
-    try:
-        return create_embedder(choice.options), None
-    except ProviderError as error:
-        return None, str(error)
 
 
 def sync_agent(
@@ -183,49 +124,26 @@ class _Slice:
     def work(self, rebuild: bool) -> None:
         chunking = self.settings.search.chunking
         self.generations.prepare(ChunkSettings(chunking.tokens, chunking.overlap), rebuild=rebuild)
-        embedder, self.result.provider_reason = self.embedders(self.settings)
-        if embedder is not None:
-            embedder = pace(embedder, self.settings, self.queue)
+        vectors = VectorStage(self.settings, self.queue, self.store, self.result, self.progress, self.observe)
+        embedder = vectors.open(self.embedders)
         try:
             space = embedder.space if embedder is not None else None
             spaces = self.generations.prepare_spaces(space)
             if space is not None:
-                self._note_address(space.provider)
+                vectors.note_address(space.provider)
             writers = [TextWriter(self.store, g) for g in self.generations.live()]
             for writer in writers:
                 writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
+            if embedder is not None:
+                # Before any mark is taken away: who is killed between text and vectors leaves this behind.
+                self.queue.owe(self.settings.agent)
             self._first_new = fetch(self.store.connection, "SELECT coalesce(max(id), 0) FROM chunks")[0][0]
             self._sync_text(writers)
             if embedder is not None and self._text_is_done():
-                outage = live_outage(self.settings, self.queue) if self.lane == "live" else None
-                if outage is None:
-                    self._sync_vectors(embedder, spaces)
-                else:
-                    self.result.provider_reason = outage
-            self._finish(spaces)
-            if embedder is not None and self.result.provider_reason is not None and self.result.vectors_waiting:
-                self.result.retry_after_seconds = RETRY_SECONDS
+                vectors.run(spaces, stop=self.stop, after=self._first_new if self.lane == "live" else None)
+            self._finish(spaces, vectors)
         finally:
-            if embedder is not None:
-                embedder.close()
-
-    def _note_address(self, provider: str) -> None:
-        """A provider at a new address is taken to have the same model; say so once, unless the settings say it."""
-        address = provider_base_url(self.settings, provider) or ""
-        mark = f"{provider} {hashlib.sha256(address.encode()).hexdigest()[:16]}"
-        before = get_meta(self.store.connection, "address")
-        if before == mark:
-            return
-        with self.store.transaction() as connection:
-            set_meta(connection, "address", mark)
-        same_provider = before is not None and str(before).partition(" ")[0] == provider
-        if same_provider and not self.settings.search.remote.same_model:
-            logger.warning(
-                "agent %s: the address of %s changed; its vectors are kept as of the same model. If another one "
-                "answers there, change `model`; if it is the same, set remote.sameModel to true",
-                self.settings.agent,
-                provider,
-            )
+            vectors.close()
 
     def _text_is_done(self) -> bool:
         """Whether nothing is left to write in the lane of this slice."""
@@ -319,44 +237,7 @@ class _Slice:
             self.result.chunks_added += writer.write(state, chunks)
             self.result.files_written += 1
 
-    def _sync_vectors(self, embedder: Embedder, spaces: list[SpaceRow]) -> None:
-        cache = self._open_cache()
-        try:
-            for space in spaces:
-                writer = VectorWriter(self.store, space)
-                writer.fill_pending()
-                self.progress.vectors_waiting = writer.pending_count()
-                self._embed(EmbeddingRun(writer, embedder, cache, stop=self.stop, on_progress=self._vectors_done))
-                if self.result.provider_reason is not None:
-                    break
-            if cache is not None:
-                cache.prune()
-        finally:
-            if cache is not None:
-                cache.close()
-
-    def _embed(self, run: EmbeddingRun) -> None:
-        try:
-            run.run(after=self._first_new if self.lane == "live" else 0)
-        except ProviderError as error:
-            self.result.provider_reason = f"{type(error).__name__}: {error}"
-            note_outage(self.settings, self.queue, error)
-            logger.warning("agent %s: %s", self.settings.agent, error)
-        self.result.texts_embedded += run.tally.embedded
-        self.result.vectors_cached += run.tally.cached
-
-    def _vectors_done(self, count: int) -> None:
-        self.progress.vectors_done += count
-        self.progress.vectors_waiting = max(0, self.progress.vectors_waiting - count)
-        self.observe(self.progress)
-
-    def _open_cache(self) -> EmbeddingCache | None:
-        cache = self.settings.search.cache
-        if not cache.enabled:
-            return None
-        return EmbeddingCache(self.settings.cache_path, max_entries=cache.max_entries)
-
-    def _finish(self, spaces: list[SpaceRow]) -> None:
+    def _finish(self, spaces: list[SpaceRow], vectors: VectorStage) -> None:
         """Flip, clean up, and tell what is left."""
         text_complete = self.queue.length(self.settings.agent) == 0
         lane_complete = self._text_is_done()
@@ -373,7 +254,10 @@ class _Slice:
         else:
             # A provider that fails is not asked again at once: `retry_after_seconds` says when.
             interrupted = self.stop() and self.result.provider_reason is None
-            self.result.more = not text_complete or not forgotten or (interrupted and waiting > 0)
+            left = waiting - self.result.vectors_in_batch
+            self.result.more = not text_complete or not forgotten or (interrupted and left > 0)
+        self.result.more = self.result.more or vectors.switched
         if text_complete and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())
+        vectors.note_owed()

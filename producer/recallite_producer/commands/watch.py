@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         return EXIT_USAGE
     configure_logging(verbose=args.verbose)
     with ProducerLock(settings.state_dir, command="watch"), StopSignals() as signals:
-        dispatch = open_dispatch(settings, url)
+        dispatch = open_dispatch(settings, url, agents=settings.agent_ids)
         producer = ProducerService(settings, dispatch)
         producer.start()
         while (number := signals.wait(60.0)) is None:

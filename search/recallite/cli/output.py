@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from recallite.types import Fallback
+
 
 NEW_LINE = "\n"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -52,6 +54,11 @@ def print_json(value: DataclassInstance | list[Any] | dict[str, Any]) -> None:
     except UnicodeEncodeError:
         text = json.dumps(plain, indent=2)
     print(text)
+
+
+def fallback_json(fallback: Fallback | None) -> dict[str, str] | None:
+    """As the documented replies have it: from and reason."""
+    return None if fallback is None else {"from": fallback.from_provider, "reason": fallback.reason}
 
 
 def positive_int(text: str) -> int:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from recallite.cli.output import add_agent, add_json, fraction, positive_int, print_json, visible
+from recallite.cli.output import add_agent, add_json, fallback_json, fraction, positive_int, print_json, visible
 
 if TYPE_CHECKING:
     from recallite.types import SearchReply
@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
 def _about(reply: SearchReply) -> dict[str, object]:
     about = asdict(reply)
     del about["hits"]
+    about["fallback"] = fallback_json(reply.fallback)
     return about
 
 
@@ -73,6 +74,9 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
             )
         print(visible(hit.snippet, keep="\n\t"))
         print()
+    if reply.fallback is not None:
+        instead = f"{reply.provider} answers instead of {reply.fallback.from_provider}: {reply.fallback.reason}"
+        print(f"[{visible(instead)}]", file=sys.stderr)
     if reply.reason and reply.mode != "vector":
         by = "by keyword only: " if reply.mode == "keyword" and reply.hits else ""
         print(f"[{by}{visible(reply.reason)}]", file=sys.stderr)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from recallite.cli.output import add_json, print_json, visible
+from recallite.cli.output import add_json, fallback_json, print_json, visible
 
 if TYPE_CHECKING:
     from recallite.types import Failure, IndexStatus
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         with MemorySearch(settings=agent) as memory:
             found.append(memory.status())
     if args.json:
-        print_json([asdict(status) for status in found])
+        print_json([{**asdict(status), "fallback": fallback_json(status.fallback)} for status in found])
     else:
         for status in found:
             for line in _lines(status, everything=args.verbose):
@@ -65,8 +65,10 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Cache:      {status.cache_entries} vectors{cap}"
     writer = f", written by {status.writer}" if status.writer else ""
     yield f"  Queue:      {status.queue_live} fresh, {status.queue_backfill} in backfill{writer}"
-    scanned = f", last scan {_when(status.last_scan)}" if status.last_scan is not None else ""
+    scanned = f", last scan asked for {_when(status.last_scan)}" if status.last_scan is not None else ""
     yield f"  Watcher:    {status.watcher or 'none (run `recallite up`, or `recallite index` after changes)'}{scanned}"
+    if status.batch.jobs:
+        yield f"  Batch:      {status.batch.open_jobs} jobs open, {status.batch.waiting} texts wait for them"
     if status.workers:
         yield f"  Workers:    {', '.join(status.workers)}"
     yield f"  Last run:   {_when(status.last_success)}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from recallite.config import AgentSettings, provider_base_url, provider_headers, provider_key
-from recallite.config.keys import KEY_VARIABLES
+from recallite.config.keys import KEY_VARIABLES, remote_provider
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.registry import available
 from recallite.errors import ProviderUnavailableError
@@ -43,6 +44,11 @@ def choose_provider(settings: AgentSettings, *, env: Mapping[str, str] | None = 
             return ProviderChoice(requested, _options(settings, requested, env))
         except ProviderUnavailableError as error:
             return ProviderChoice(requested, None, str(error))
+    if _has_local_model(settings):
+        try:
+            return ProviderChoice("auto", _options(settings, "local", env))
+        except ProviderUnavailableError as error:
+            return ProviderChoice("auto", None, f"local.modelPath is set: {error}")
     reasons = []
     for provider in (*AUTOMATIC_ORDER, LAST_RESORT):
         try:
@@ -50,6 +56,25 @@ def choose_provider(settings: AgentSettings, *, env: Mapping[str, str] | None = 
         except ProviderUnavailableError as error:
             reasons.append(str(error))
     return ProviderChoice("auto", None, "no embedding provider can be used here: " + "; ".join(reasons))
+
+
+def _has_local_model(settings: AgentSettings) -> bool:
+    """Whether `local.modelPath` names a file that is there; addresses are for who asks for the provider by name."""
+    path = settings.search.local.model_path
+    if path is None or path.startswith(("hf:", "http://", "https://")):
+        return False
+    return Path(path).expanduser().is_file()
+
+
+def choose_fallback(settings: AgentSettings, *, env: Mapping[str, str] | None = None) -> ProviderChoice | None:
+    """The provider that embeds while the chosen one fails, with its own model, key and address; None if none is set."""
+    name = settings.search.fallback
+    if name == "none" or name == choose_provider(settings, env=env).provider:
+        return None
+    try:
+        return ProviderChoice(name, _options(settings, name, env))
+    except ProviderUnavailableError as error:
+        return ProviderChoice(name, None, str(error))
 
 
 def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | None) -> ProviderOptions:
@@ -64,6 +89,7 @@ def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | No
             f"models.providers.{provider}.apiKey"
         )
     search = settings.search
+    cache_dir = search.local.model_cache_dir
     asked_for = search.provider == provider
     return ProviderOptions(
         provider=provider,
@@ -73,5 +99,7 @@ def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | No
         headers=provider_headers(settings, provider),
         dimensions=search.output_dimensionality if asked_for or provider == AUTOMATIC_ORDER[0] else None,
         timeout_seconds=search.remote.timeout_seconds,
-        max_items=search.remote.max_items_per_request,
+        model_path=search.local.model_path,
+        model_cache_dir=Path(cache_dir).expanduser() if cache_dir else settings.state_dir / "models",
+        max_items=search.remote.max_items_per_request if provider == remote_provider(settings) else None,
     )

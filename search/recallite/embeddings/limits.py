@@ -109,7 +109,9 @@ def _good_cut(text: str, start: int, end: int) -> int:
 def pack(texts: Sequence[str], limits: Limits) -> Iterator[list[int]]:
     """The numbers of the texts of each request, in order, filled up to the limits.
 
-    A text above `max_request_tokens` gets a request of its own: split such texts first.
+    The estimate never counts less than half the bytes, so that the tokens bound the size of a request too: at
+    300 000 tokens it has at most 600 kB. A text above `max_request_tokens` gets a request of its own: split such
+    texts first.
     """
     request: list[int] = []
     tokens = 0

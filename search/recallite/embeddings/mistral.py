@@ -13,7 +13,7 @@ from recallite.errors import ProviderUnavailableError
 PROVIDER = "mistral"
 DEFAULT_MODEL = "mistral-embed"
 DEFAULT_BASE_URL = "https://api.mistral.ai/v1"
-LIMITS = Limits(max_items=128, max_request_tokens=16_000, max_input_tokens=8_000)
+LIMITS = Limits(max_items=128, max_request_tokens=16_000, max_input_tokens=8_000, parallel_requests=2)
 
 
 def why_unavailable() -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -30,5 +31,9 @@ class ProviderOptions:
     """Every call ends within this time in total, however slowly the reply comes."""
     max_items: int | None = None
     """Texts per request, where the server takes fewer than the provider allows."""
+    model_path: str | None = None
+    """GGUF file of the provider local, or its `hf:` or http address."""
+    model_cache_dir: Path | None = None
+    """Where downloaded models are kept; needed for an address."""
     threads: int = 1
     """Threads of a model that runs in this process."""

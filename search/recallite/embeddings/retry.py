@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 
 from recallite.embeddings.backoff import wait_seconds
 from recallite.embeddings.checks import BadVector, check_vectors
@@ -15,6 +18,7 @@ from recallite.embeddings.parts import Parts
 from recallite.embeddings.protocol import Embedder, EmbeddingFailure, Kind, RawVector, Vector
 from recallite.errors import (
     InputRejectedError,
+    ProviderError,
     ProviderTransientError,
     ProviderUnavailableError,
 )
@@ -44,8 +48,9 @@ def embed_all(
 ) -> list[Vector | EmbeddingFailure]:
     """One outcome per text, in order.
 
-    `on_vectors` gets (number of the text, vector) pairs after each request, so that they can be kept at
-    once; what it raises ends the run. `stop` is asked before each request and once a second of waiting;
+    Up to `Limits.parallel_requests` requests are under way at once; `on_vectors`, `stop` and `sleep` are called on
+    the caller's thread only. `on_vectors` gets (number of the text, vector) pairs after each request, so that they
+    can be kept at once; what it raises ends the run. `stop` is asked before each request and once a second of waiting;
     when it says yes, the rest comes back as failures that are not permanent; but if it says so while a request
     waits to be tried again, the error of that request is raised. `sleep` takes seconds.
 
@@ -96,21 +101,62 @@ class _Run:
     served: bool = False
     dims: int | None = None
     stack: list[_Request] = field(default_factory=list)
+    """Requests to send before those that are still to be packed."""
+    packed: Iterator[_Request] = field(default_factory=lambda: iter(()))
 
     def work(self) -> None:
         limits = self.embedder.limits
         self.most_items = limits.max_items
-        self.stack = [_Request(numbers) for numbers in pack(self.parts.texts, limits)]
-        self.stack.reverse()
-        while self.stack and not self.stop():
-            request = self.stack.pop()
+        # Packed while requests are under way: to measure texts takes time too.
+        self.packed = map(_Request, pack(self.parts.texts, limits))
+        if limits.parallel_requests > 1 and len(self.parts.texts) > 1:
+            self._work_parallel(limits.parallel_requests)
+        else:
+            while (request := self._next()) is not None:
+                self._settle(request, partial(self._ask, request))
+        if self.rejected and not self.served:
+            self._probe()
+
+    def _work_parallel(self, most: int) -> None:
+        """Only the asking is done by other threads; all that is known of the run stays with this one."""
+        under_way: dict[Future[list[RawVector]], _Request] = {}
+        with ThreadPoolExecutor(most, thread_name_prefix="recallite-request") as pool:
+            try:
+                while True:
+                    while len(under_way) < most and (request := self._next()) is not None:
+                        under_way[pool.submit(self._ask, request)] = request
+                    if not under_way:
+                        return
+                    # One at a time: while its vectors are written, the others and a new one are under way.
+                    future = wait(under_way, return_when=FIRST_COMPLETED).done.pop()
+                    request = under_way.pop(future)
+                    if (following := self._next()) is not None:
+                        under_way[pool.submit(self._ask, following)] = following
+                    self._settle(request, future.result)
+            finally:
+                self._keep(under_way)
+
+    def _keep(self, under_way: dict[Future[list[RawVector]], _Request]) -> None:
+        """The run ends by an error: what the provider still delivers was paid for."""
+        for future, request in under_way.items():
+            with contextlib.suppress(ProviderError):
+                self._take(request, self._checked(future.result(), expected=len(request.numbers)), last=True)
+
+    def _next(self) -> _Request | None:
+        """The next request to send, made smaller if the server was seen to take fewer texts."""
+        while not self.stop():
+            request = self.stack.pop() if self.stack else next(self.packed, None)
+            if request is None:
+                return None
             request.numbers = [number for number in request.numbers if self.parts.is_wanted(number)]
             if len(request.numbers) > self.most_items:
                 self._push(request, self.most_items, None)
             elif request.numbers:
-                self._send(request)
-        if self.rejected and not self.served:
-            self._probe()
+                return request
+        return None
+
+    def _ask(self, request: _Request) -> list[RawVector]:
+        return self.embedder.embed([self.parts.texts[n] for n in request.numbers], kind=self.kind)
 
     def _push(self, request: _Request, size: int, halves: _Halves | None) -> None:
         cuts = range(0, len(request.numbers), size)
@@ -121,9 +167,9 @@ class _Run:
         size = (len(request.numbers) + 1) // 2
         self._push(request, size, _Halves(size))
 
-    def _send(self, request: _Request) -> None:
+    def _settle(self, request: _Request, answer: Callable[[], list[RawVector]]) -> None:
         try:
-            raw = self.embedder.embed([self.parts.texts[n] for n in request.numbers], kind=self.kind)
+            raw = answer()
         except InputRejectedError as error:
             self._refused(request, error)
         except ProviderTransientError as error:
@@ -138,10 +184,13 @@ class _Run:
             self.dims = next((len(result) for result in checked if not isinstance(result, BadVector)), None)
         return checked
 
-    def _take(self, request: _Request, checked: list[Vector | BadVector]) -> None:
+    def _take(self, request: _Request, checked: list[Vector | BadVector], *, last: bool = False) -> None:
+        """`last`: nothing more is asked, the run is ending."""
         bad = [result for result in checked if isinstance(result, BadVector)]
         if len(bad) < len(checked):
             self._note_success(request)
+        elif last:
+            return
         elif len(checked) > 1 and request.failures == 0:
             # More likely a bad moment of the server than only bad texts: ask once more.
             self._failed(request, ProviderTransientError(f"no usable vector in the reply: {bad[0].reason}"))

@@ -8,6 +8,7 @@ from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Kind, Limits, RawVector, Space
 from recallite.embeddings.remote import RemoteEmbedder
 from recallite.embeddings.replies import match_items, read_json
+from recallite.embeddings.voyage_batches import VoyageBatches
 
 PROVIDER = "voyage"
 DEFAULT_MODEL = "voyage-4-large"
@@ -31,9 +32,17 @@ def create(options: ProviderOptions) -> VoyageEmbedder:
         base_url=options.base_url or DEFAULT_BASE_URL, api_key=options.api_key, headers=options.headers
     )
     most = _INPUT_TOKENS.get(model, _DEFAULT_INPUT_TOKENS)
-    limits = Limits(max_items=_MAX_ITEMS, max_request_tokens=_MAX_REQUEST_TOKENS, max_input_tokens=most)
+    limits = Limits(
+        max_items=_MAX_ITEMS, max_request_tokens=_MAX_REQUEST_TOKENS, max_input_tokens=most, parallel_requests=2
+    )
     space = Space(PROVIDER, model, options.dimensions, variant="input_type")
     return VoyageEmbedder(endpoint, space, limits, options)
+
+
+def create_batches(options: ProviderOptions) -> VoyageBatches:
+    """The batch service for the same account. Errors as `create`."""
+    embedder = create(options)
+    return VoyageBatches(embedder.api.endpoint, embedder.space.model, dimensions=options.dimensions)
 
 
 class VoyageEmbedder(RemoteEmbedder):

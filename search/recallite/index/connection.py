@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from recallite.index.extension import VectorExtension
 from recallite.index.readonly import ReadOnlyDatabase
 from recallite.index.rows import fetch
 from recallite.index.schema import check_header
+from recallite.types import Fallback
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,18 @@ class SpaceRow:
     state: str
 
 
+FAILOVER = "failover"
+"""The key in `meta` of what is known of a primary provider while the fallback is used: JSON, from and reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Which generation and space answer now."""
 
     generation: int
     space: SpaceRow | None
+    failover: Fallback | None = None
+    """Why the vectors are not those of the configured provider, where its fallback made them."""
 
 
 class IndexReader:
@@ -76,7 +84,8 @@ class IndexReader:
         generation, space = active_rows(self.connection)
         if generation is None:
             raise IndexMissingError(f"the index at {self.path} is still empty: run `recallite index`")
-        return Snapshot(generation, space_row(self.connection, space) if space is not None else None)
+        row = space_row(self.connection, space) if space is not None else None
+        return Snapshot(generation, row, _failover(self.connection, row))
 
     def close(self) -> None:
         self.database.close()
@@ -89,6 +98,14 @@ def active_rows(connection: apsw.Connection) -> tuple[int | None, int | None]:
         return None, None
     generation, _, space = str(rows[0][0]).partition(":")
     return int(generation), int(space) if space else None
+
+
+def _failover(connection: apsw.Connection, space: SpaceRow | None) -> Fallback | None:
+    rows = fetch(connection, "SELECT value FROM meta WHERE key = ?", (FAILOVER,))
+    if not rows or space is None:
+        return None
+    said = json.loads(str(rows[0][0]))
+    return Fallback(str(said["from"]), str(said["reason"])) if space.provider != said["from"] else None
 
 
 def space_row(connection: apsw.Connection, space: int) -> SpaceRow | None:

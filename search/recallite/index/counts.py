@@ -9,7 +9,7 @@ from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, plain_table, vec_table
 from recallite.index.vector import has_table
 from recallite.transcripts.progress import TranscriptProgress
-from recallite.types import Failure, Source
+from recallite.types import Failure, Fallback, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class IndexCounts:
     failed: int
     chunk_failures: tuple[Failure, ...]
     space: SpaceRow | None
+    failover: Fallback | None
     rebuild: str | None
     last_success: float | None
     vec_reason: str | None
@@ -81,6 +82,7 @@ def count(reader: IndexReader) -> IndexCounts:
             failed=_pending(reader, space, permanent=True),
             chunk_failures=_failures(reader, space),
             space=space,
+            failover=snapshot.failover,
             rebuild=_rebuild(reader, snapshot.generation, space),
             last_success=_last_success(reader),
             vec_reason=reader.vec_reason,

@@ -31,8 +31,16 @@ _REMEMBERED = 256
 class QuestionEmbedder:
     """Embeds questions for one agent. Thread-safe; makes its embedder anew after a fork."""
 
-    def __init__(self, choice: ProviderChoice, *, create: Callable[..., Embedder] = create_embedder) -> None:
+    def __init__(
+        self,
+        choice: ProviderChoice,
+        *,
+        fallback: ProviderChoice | None = None,
+        create: Callable[..., Embedder] = create_embedder,
+    ) -> None:
+        """`fallback` is asked where the index holds its vectors and not those of `choice`."""
         self.choice = choice
+        self._fallback = QuestionEmbedder(fallback, create=create) if fallback is not None else None
         self._create = create
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
@@ -42,6 +50,9 @@ class QuestionEmbedder:
 
     def embed(self, text: str, space: SpaceRow) -> tuple[Vector | None, str | None]:
         """The unit vector of a question in `space`, or None and the reason why there is none."""
+        other = self._fallback
+        if other is not None and space.provider == other.choice.requested != self.choice.provider:
+            return other.embed(text, space)
         self._check_process()
         key = (space.id, text)
         with self._lock:
@@ -99,6 +110,8 @@ class QuestionEmbedder:
             self._pid = os.getpid()
 
     def close(self) -> None:
+        if self._fallback is not None:
+            self._fallback.close()
         self._check_process()
         if self._embedder is not None:
             self._embedder.close()

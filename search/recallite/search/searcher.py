@@ -127,6 +127,7 @@ class Searcher:
             reason=reason,
             provider=space.provider if space is not None else None,
             model=space.model if space is not None else None,
+            fallback=now.failover if space is not None else None,
             pending_vectors=pending,
         )
 

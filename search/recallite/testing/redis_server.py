@@ -85,6 +85,16 @@ class RedisServer:
     def stop(self) -> None:
         self._end(signal.SIGTERM)
 
+    def pause(self) -> None:
+        """SIGSTOP: connections are taken by the kernel and never answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from collections.abc import Callable, Collection
 from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 from celery import Celery
 from celery.exceptions import OperationalError as CeleryUnreachable
@@ -10,14 +14,18 @@ from kombu import Queue
 from kombu.exceptions import OperationalError
 
 from recallite.errors import QueueUnreachableError
-from recallite.work.messages import KEY_PREFIX, LIVE, QUEUES, SYNC_TASKS
-from recallite.work.queue import Lane
+from recallite.work.messages import COMPACT_TASK, LIVE, MAINTENANCE, QUEUE_OF, QUEUES, TASKS
+from recallite.work.namespace import key_prefix
+from recallite.work.queue import Errand
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 VISIBILITY_SECONDS = 600
 """An unacknowledged message is delivered again after this time; no task lasts longer than a fifth of it."""
 
 
-def configure(app: Celery) -> Celery:
+def configure(app: Celery, *, namespace: str) -> Celery:
     """Settings that senders and workers must share, or they would not meet."""
     app.conf.update(
         task_serializer="json",
@@ -29,7 +37,7 @@ def configure(app: Celery) -> Celery:
         task_default_queue=LIVE,
         task_create_missing_queues=False,
         task_queues=[Queue(name) for name in QUEUES],
-        task_routes={name: {"queue": name.split(".")[1]} for name in SYNC_TASKS.values()},
+        task_routes={name: {"queue": QUEUE_OF[errand]} for errand, name in TASKS.items()},
         task_send_sent_event=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
@@ -38,7 +46,7 @@ def configure(app: Celery) -> Celery:
             "unacked_restore_interval": 10,
             "unacked_restore_throttle": 1,
             "queue_order_strategy": "priority",
-            "global_keyprefix": KEY_PREFIX,
+            "global_keyprefix": key_prefix(namespace),
             "socket_timeout": 30,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
@@ -52,20 +60,31 @@ def configure(app: Celery) -> Celery:
 class CeleryPublisher:
     """A Publisher over a Celery broker."""
 
-    def __init__(self, broker_url: str) -> None:
+    def __init__(self, broker_url: str, redis: Callable[[], Redis], *, namespace: str) -> None:
+        """`redis` gives a client of the same server, for looking at what waits."""
         self._broker_url = broker_url
+        self._redis = redis
+        self._namespace = namespace
 
     @cached_property
     def _app(self) -> Celery:
-        return configure(Celery("recallite", broker=self._broker_url, set_as_current=False))
+        app = Celery("recallite", broker=self._broker_url, set_as_current=False)
+        return configure(app, namespace=self._namespace)
 
-    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+    def publish(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
         """Raises QueueUnreachableError when the broker does not take the message within some seconds."""
+        self._send(TASKS[errand], agent, queue=QUEUE_OF[errand], after_seconds=after_seconds)
+
+    def compact(self, agent: str) -> None:
+        """Ask for the space that deleted text and vectors have left in an agent's index. Errors as `publish`."""
+        self._send(COMPACT_TASK, agent, queue=MAINTENANCE)
+
+    def _send(self, task: str, agent: str, *, queue: str, after_seconds: float = 0.0) -> None:
         try:
             self._app.send_task(
-                SYNC_TASKS[lane],
+                task,
                 kwargs={"agent": agent},
-                queue=lane,
+                queue=queue,
                 ignore_result=True,
                 countdown=min(after_seconds, 60.0) or None,
                 retry=True,
@@ -74,9 +93,25 @@ class CeleryPublisher:
         except (OperationalError, CeleryUnreachable) as error:
             raise QueueUnreachableError(f"the broker takes no message: {type(error).__name__}") from error
 
-    def waiting(self, lane: Lane) -> int:
+    def on_the_way(self, errand: Errand) -> Collection[str]:
+        """Read from the broker's own list, which holds at most one message for each agent."""
+        from redis import RedisError
+
         try:
-            with self._app.connection_for_read() as connection, connection.channel() as channel:
-                return int(channel._size(lane))
-        except (OperationalError, CeleryUnreachable) as error:
+            messages = cast(
+                "list[str]", self._redis().lrange(f"{key_prefix(self._namespace)}{QUEUE_OF[errand]}", 0, -1)
+            )
+        except RedisError as error:
             raise QueueUnreachableError(f"the broker does not answer: {type(error).__name__}") from error
+        agents = {_agent_of(message, TASKS[errand]) for message in messages}
+        return {agent for agent in agents if agent is not None}
+
+
+def _agent_of(message: str, task: str) -> str | None:
+    """None for a message that is none of this task's."""
+    try:
+        whole = json.loads(message)
+        _, named, _ = json.loads(base64.b64decode(whole["body"]))
+        return str(named["agent"]) if whole["headers"]["task"] == task else None
+    except (ValueError, KeyError, TypeError):
+        return None

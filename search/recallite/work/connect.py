@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from recallite.config import Settings
 from recallite.errors import ConfigError
 from recallite.work.dispatch import Dispatch
 from recallite.work.messages import BROKER_FILE_VARIABLE, BROKER_VARIABLE
+from recallite.work.namespace import namespace_of
 from recallite.work.queue import WorkQueue
 from recallite.work.sqlite import SqliteQueue, queue_path
+
+if TYPE_CHECKING:
+    from recallite.work.celery import CeleryPublisher
+    from recallite.work.redis import RedisQueue
+
+
+class HasStateDir(Protocol):
+    """Settings, or an agent's settings."""
+
+    @property
+    def state_dir(self) -> Path: ...
+
 
 _SCHEMES = ("redis://", "rediss://", "redis+socket://", "unix://")
 
@@ -50,24 +63,35 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def open_queue(settings: Settings, url: str | None) -> WorkQueue:
+def open_queue(settings: HasStateDir, url: str | None) -> WorkQueue:
     """The queue in Redis when there is a broker, else the one in the state directory."""
-    if url is None:
-        return SqliteQueue(queue_path(settings.state_dir))
+    return SqliteQueue(queue_path(settings.state_dir)) if url is None else open_redis_queue(settings, url)
+
+
+def open_redis_queue(settings: HasStateDir, url: str, *, only_looks: bool = False) -> RedisQueue:
+    """The queue in Redis. `only_looks` gives up soon when nobody answers: for status and health checks."""
     from recallite.work.redis import RedisQueue
 
-    return RedisQueue(redis_url(url))
+    return RedisQueue(redis_url(url), namespace=namespace_of(settings.state_dir), only_looks=only_looks)
 
 
-def open_dispatch(settings: Settings, url: str) -> Dispatch:
-    """Marks in Redis, hints as Celery messages. Needs the extra `redis` of recallite."""
+def open_dispatch(settings: HasStateDir, url: str, *, agents: Sequence[str] = ()) -> Dispatch:
+    """Marks in Redis, hints as Celery messages. Needs the extra `redis` of recallite.
+
+    `agents` as of Dispatch: all that are configured.
+    """
+    return Dispatch(queue := open_redis_queue(settings, url), open_publisher(settings, url, queue), agents=agents)
+
+
+def open_publisher(settings: HasStateDir, url: str, queue: RedisQueue) -> CeleryPublisher:
+    """What sends hints. Needs the extra `redis` of recallite."""
     try:
         from recallite.work.celery import CeleryPublisher
     except ImportError as error:
         raise ConfigError(
             None, [f"a broker needs more packages ({error.name}): pip install 'recallite[redis]'"]
         ) from error
-    return Dispatch(open_queue(settings, url), CeleryPublisher(url), agents=settings.agent_ids)
+    return CeleryPublisher(url, lambda: queue.client, namespace=namespace_of(settings.state_dir))
 
 
 def redis_url(url: str) -> str:

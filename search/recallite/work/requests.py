@@ -8,9 +8,8 @@ import time
 from typing import Literal
 
 from recallite.config import AgentSettings
-from recallite.errors import RecalliteError
 from recallite.transcripts.names import ALL_TRANSCRIPTS
-from recallite.work.connect import broker_url
+from recallite.work.connect import broker_url, open_dispatch
 from recallite.work.producer_state import producer_state
 from recallite.work.queue import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
@@ -54,17 +53,12 @@ def _send(settings: AgentSettings, reason: Reason) -> None:
             _send_to_broker(settings, url, marks)
         else:
             _leave_mark(settings, marks)
-    except (RecalliteError, OSError) as error:
+    except Exception as error:  # whatever a broken installation raises: nobody waits for this thread
         logger.info("agent %s: the request to index (%s) was not passed on: %s", settings.agent, reason, error)
 
 
 def _send_to_broker(settings: AgentSettings, url: str, marks: list[str]) -> None:
-    from recallite.work.celery import CeleryPublisher
-    from recallite.work.connect import redis_url
-    from recallite.work.dispatch import Dispatch
-    from recallite.work.redis import RedisQueue
-
-    dispatch = Dispatch(RedisQueue(redis_url(url)), CeleryPublisher(url))
+    dispatch = open_dispatch(settings, url)
     try:
         dispatch.dirty(settings.agent, marks)
     finally:

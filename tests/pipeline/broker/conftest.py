@@ -25,6 +25,7 @@ from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.testing.redis_server import RedisServer
 from recallite.work.connect import open_dispatch
 from recallite.work.dispatch import Dispatch
+from recallite.work.namespace import key_prefix, namespace_of
 from recallite_worker.app import make_app
 
 READY_SECONDS = 40.0
@@ -164,6 +165,11 @@ class Cluster:
         return {**env, "OPENAI_API_KEY": PLANTED_KEY} if self.provider is not None else env
 
     @property
+    def prefix(self) -> str:
+        """Of the keys of this cluster's state directory."""
+        return key_prefix(namespace_of(self.root / "state"))
+
+    @property
     def settings(self) -> Settings:
         return load_settings(self.config, env=self.env)
 
@@ -189,7 +195,9 @@ class Cluster:
             ready_text=" ready.",
         )
         container.start()
-        self.nodes.append(CeleryTestWorker(container, make_app(self.server.url)))
+        self.nodes.append(
+            CeleryTestWorker(container, make_app(self.server.url, namespace=namespace_of(self.root / "state")))
+        )
         return self.nodes[-1]
 
     def wait_ready(self) -> None:
@@ -205,7 +213,8 @@ class Cluster:
         return container
 
     def dispatch(self) -> Dispatch:
-        return open_dispatch(self.settings, self.server.url)
+        settings = self.settings
+        return open_dispatch(settings, self.server.url, agents=settings.agent_ids)
 
     def hits(self, query: str, agent: str = "main", **options: Any) -> list[str]:
         """Paths found by keyword; empty while there is no index."""

@@ -13,7 +13,7 @@ import pytest
 from recallite.index.rows import fetch
 from recallite.testing.behaviours import Delay, Hold
 from recallite.work import SCAN
-from recallite.work.messages import SYNC_TASKS
+from recallite.work.messages import TASKS
 from recallite.work.redis import RedisQueue
 
 
@@ -98,16 +98,12 @@ def test_tasks_delivered_three_times_on_four_workers_give_the_rows_of_one_run(ma
 
 
 def _settled(cluster, dispatch) -> bool:
-    """Nothing marked, nothing pending, nothing scheduled; hints that were lost are sent again as the producer does."""
+    """Nothing marked, nothing pending; hints that were lost are sent again as the producer does, and nothing more."""
+    dispatch.queue.known()  # no scan: what is left must be known from what was noted
+    dispatch.sweep()
     if dispatch.queue.length() > 0:
-        dispatch.sweep()
         return False
-    for agent in cluster.agents:
-        status = _status(cluster, agent)
-        if status.health != "ok":
-            dispatch.dirty(agent, [SCAN])
-            return False
-    return True
+    return all(_status(cluster, agent).health == "ok" for agent in cluster.agents)
 
 
 def _status(cluster, agent: str):
@@ -145,9 +141,9 @@ def test_a_thousand_saves_do_not_fill_redis(make_cluster) -> None:
         dispatch.dirty("main", ["memory/a.md"])
     dispatch.dirty("main", [f"memory/{n}.md" for n in range(4999)])
 
-    assert client.llen("recallite:live") == 1
-    assert client.zcard("recallite:{main}:dirty") == 5000
-    message = client.lindex("recallite:live", 0)
+    assert client.llen(f"{cluster.prefix}live") == 1
+    assert client.zcard(f"{cluster.prefix}{{main}}:dirty") == 5000
+    message = client.lindex(f"{cluster.prefix}live", 0)
     assert len(message) < 1500 and "memory/" not in message
     assert len(client.keys("*")) < 15
     client.close()
@@ -256,7 +252,7 @@ def test_a_writer_that_was_paused_beyond_its_lease_is_refused(make_cluster, prov
     _until(lambda: provider.requests >= 1, 20)
 
     paused.container.kill(signal.SIGSTOP)
-    dispatch.queue.client.delete("recallite:{main}:lease")  # what thirty seconds do
+    dispatch.queue.client.delete(f"{cluster.prefix}{{main}}:lease")  # what thirty seconds do
     cluster.note("memory/0.md", "second 0")
     cluster.worker("other", "--lane", "all", "--pool", "solo").ready()
     release.set()
@@ -278,7 +274,7 @@ def test_a_message_with_a_wrong_payload_is_refused_without_showing_it(make_clust
     app = worker.app
 
     for payload in ({"agent": "../../etc/passwd"}, {"agent": 7}, {"agent": "", "text": "my-secret-value"}, {}):
-        app.send_task(SYNC_TASKS["live"], kwargs=payload, queue="live")
+        app.send_task(TASKS["live"], kwargs=payload, queue="live")
     worker.assert_log_exists("agent: missing", timeout=20)
 
     _until(lambda: worker.logs().count("succeeded") == 4, 20)
@@ -386,7 +382,7 @@ def test_status_says_when_nobody_serves_the_queue(make_cluster, monkeypatch: pyt
     before = _status(cluster, "main")
     worker.kill()
     for key, _ in list(dispatch.queue.heartbeats()):
-        dispatch.queue.client.delete(f"recallite:worker:{key}")
+        dispatch.queue.client.delete(f"{cluster.prefix}worker:{key}")
 
     dispatch.dirty("main", ["memory/a.md"])
     after = _status(cluster, "main")

@@ -67,7 +67,7 @@ def test_all_faults_are_reported_at_once(problems: Problems) -> None:
         "agents": {
             "defaults": {
                 "workspace": 5,
-                "memorySearch": {"qeury": {}, "model": "${NO}", "extraPaths": [1], "fallback": "openai"},
+                "memorySearch": {"qeury": {}, "model": "${NO}", "extraPaths": [1], "multimodal": {"enabled": True}},
             },
             "list": [{"id": "a"}, {"id": "a"}, 7, {"workspace": "x"}, {"id": "x" * 300}],
         },
@@ -82,7 +82,7 @@ def test_all_faults_are_reported_at_once(problems: Problems) -> None:
         "agents.list[2]",
         "agents.list[3].id",
         "memory.citations",
-        "agents.defaults.memorySearch.fallback",
+        "agents.defaults.memorySearch.multimodal.enabled",
         "agents.list[1].id",
         "agents.list[4].id",
     ]

@@ -47,6 +47,7 @@ SAMPLES: Mapping[str, object] = {
     f"{SEARCH}.remote.apiKey": "sk-2",
     f"{SEARCH}.remote.headers": {"X-A": "b"},
     f"{SEARCH}.remote.sameModel": True,
+    f"{SEARCH}.remote.pricePerMillionTokens": 0.02,
     f"{SEARCH}.remote.dailyTokenLimit": 1,
     f"{SEARCH}.remote.timeoutSeconds": 0.5,
     f"{SEARCH}.remote.maxItemsPerRequest": 10,

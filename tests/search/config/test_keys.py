@@ -15,7 +15,6 @@ from recallite.config import (
     provider_key,
     remote_provider,
 )
-from recallite.config.unbuilt import UNBUILT
 from recallite.errors import ProviderUnavailableError
 
 Load = Callable[..., Settings]
@@ -75,8 +74,7 @@ def test_what_needs_no_key_gets_none(load_agent: LoadAgent, provider: str) -> No
     assert provider_key(settings, provider, env=ENV) is None
 
 
-def test_the_remote_key_is_never_given_to_the_fallback(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(UNBUILT, "memorySearch.fallback")
+def test_the_remote_key_is_never_given_to_the_fallback(load: Load) -> None:
     remote = {"apiKey": "one", "baseUrl": "http://x", "headers": {"A": "1"}}
     settings = agent(load, {"provider": "builtin", "fallback": "openai", "remote": remote})
 

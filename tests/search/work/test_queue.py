@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
 from recallite.testing.redis_server import RedisServer
 from recallite.work import Backlog, WorkQueue
 from recallite.work.holder import Holder
+from recallite.work.namespace import namespace_of
 from recallite.work.redis import RedisQueue
 from recallite.work.sqlite import SqliteQueue
 
@@ -193,14 +195,100 @@ def test_a_message_is_asked_for_once_until_it_has_started() -> None:
         queue.close()
 
 
-def test_redis_that_was_emptied_is_noticed_once(server: RedisServer) -> None:
+def test_redis_that_was_emptied_is_noticed_until_all_agents_are_marked(server: RedisServer) -> None:
     queue = RedisQueue(server.client_url)
     queue.client.flushall()
 
-    assert (queue.is_new(), queue.is_new()) == (True, False)
+    assert (queue.is_new(), queue.is_new()) == (True, True)
+    queue.known()
+    assert not queue.is_new()
     queue.client.flushall()
     assert queue.is_new()
     queue.close()
+
+
+def test_two_state_directories_share_a_redis_and_nothing_but_accounts(server: RedisServer, tmp_path: Path) -> None:
+    names = [namespace_of(tmp_path / name) for name in ("one", "two", "one")]
+    one, two, again = (RedisQueue(server.client_url, namespace=name) for name in names)
+    one.client.flushall()
+    one.mark("main", ["x"])
+    one.owe("main")
+    one.known()
+    one.pause("openai-key", 60, "429")
+
+    assert (two.length(), two.backlog(), two.owed(), two.is_new()) == (0, [], [], True)
+    assert two.lease("main").epoch == 1
+    assert two.paused("openai-key") == one.paused("openai-key") is not None
+    assert (again.length(), again.owed(), again.is_new()) == (1, ["main"], False)
+    for queue in (one, two, again):
+        queue.close()
+
+
+def test_a_directory_gets_one_name_from_many_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        names = set(pool.map(lambda _: namespace_of(tmp_path), range(64)))
+
+    assert len(names) == 1
+    assert [path.name for path in (tmp_path / "recallite").iterdir()] == ["id"]
+
+
+def test_a_name_that_is_none_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "recallite" / "id"
+    path.parent.mkdir()
+    path.write_text("../../etc")
+
+    with pytest.raises(QueueUnreachableError, match="remove it"):
+        namespace_of(tmp_path)
+
+
+def test_owed_vectors_are_kept_until_they_are_settled(queue: WorkQueue) -> None:
+    queue.owe("later", seconds=60)
+    queue.owe("b", seconds=-1)
+    queue.owe("a", seconds=-2)
+
+    assert queue.owed() == ["a", "b"]
+    assert queue.length() == 0, "no text waits"
+    queue.settle("a")
+    queue.settle("nobody")
+    queue.owe("b", seconds=60)
+    assert queue.owed() == []
+
+
+def test_an_agent_that_is_forgotten_has_nothing_left_and_its_epoch(queue: WorkQueue) -> None:
+    lease = queue.lease("gone")
+    queue.release(lease)
+    queue.mark("gone", ["x"])
+    queue.mark("gone", ["y"], lane="backfill")
+    queue.owe("gone")
+    queue.mark("stays", ["x"])
+
+    queue.forget("gone")
+
+    assert (queue.backlog(), queue.owed()) == ([Backlog("stays", 1, 0)], [])
+    assert queue.lease("gone").epoch > lease.epoch
+
+
+def test_what_was_not_served_is_not_paid(queue: WorkQueue) -> None:
+    assert queue.spend("k", "2026-02-10", 60, limit=100)
+    queue.refund("k", "2026-02-10", 60)
+    assert queue.spend("k", "2026-02-10", 100, limit=100)
+    queue.refund("k", "2026-02-10", 500)
+    queue.refund("k", "2026-02-11", 5)
+
+    assert (queue.spent("k", "2026-02-10"), queue.spent("k", "2026-02-11")) == (0, 0)
+
+
+def test_who_only_looks_is_told_soon_that_redis_hangs() -> None:
+    with RedisServer() as server:
+        queue = RedisQueue(server.client_url, only_looks=True)
+        queue.length("a")
+        server.pause()
+        try:
+            with pytest.raises(QueueUnreachableError, match="Redis does not answer"):
+                queue.length("a")
+        finally:
+            server.resume()
+        queue.close()
 
 
 def test_redis_that_does_not_answer_is_an_error_of_ours(tmp_path: Path) -> None:
@@ -245,3 +333,34 @@ def test_spending_stops_at_the_limit_for_all_together(queue: WorkQueue) -> None:
     assert queue.spent("k", "2026-02-10") == 100
     assert queue.spend("k", "2026-02-11", 40, limit=100)
     assert queue.spent("k", "2026-02-09") == 0
+
+
+def test_no_more_jobs_than_slots_are_under_way(queue: WorkQueue) -> None:
+    taken = [queue.take_slot("openai-k", f"job{number}", limit=3) for number in range(5)]
+
+    assert taken == [True, True, True, False, False]
+    assert queue.take_slot("openai-k", "job0", limit=3), "it has one already"
+    assert queue.take_slot("voyage-k", "job3", limit=3), "another account"
+    queue.free_slot("openai-k", "job1")
+    queue.free_slot("openai-k", "never had one")
+    assert queue.take_slot("openai-k", "job3", limit=3)
+    assert not queue.take_slot("openai-k", "job4", limit=3)
+    queue.keep_slot("openai-k", "a job that was under way before the queue was lost")
+    assert queue.slots("openai-k") == 4
+
+
+def test_many_processes_share_the_slots(queue: WorkQueue) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        taken = list(pool.map(lambda number: queue.take_slot("k", str(number), limit=5), range(50)))
+
+    assert sum(taken) == queue.slots("k") == 5
+
+
+def test_debts_are_kept_apart(queue: WorkQueue) -> None:
+    queue.owe("a")
+    queue.owe("a", "batch", seconds=60)
+    queue.owe("b", "batch")
+
+    assert (queue.owed(), queue.owed("batch")) == (["a"], ["b"])
+    queue.settle("b")
+    assert queue.owed("batch") == ["b"]

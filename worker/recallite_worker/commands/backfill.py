@@ -6,6 +6,10 @@ With a broker the workers of the backfill lane do it; without one, `recallite up
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recallite.config import AgentSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     expected = estimate(agent)
     print(
         f"{agent.agent}: {expected.files} files to read, {expected.chunks} chunks, {expected.texts} texts to embed "
-        f"(about {expected.tokens} tokens), {expected.cached} vectors are in the cache"
+        f"(about {expected.tokens} tokens{_price(agent, expected.tokens)}), {expected.cached} vectors are in the cache"
     )
     if args.estimate:
         return 0
@@ -37,8 +41,14 @@ def run(args: argparse.Namespace) -> int:
         queue.close()
         print("queued: a running `recallite up` does it; else run `recallite index`")
     else:
-        dispatch = open_dispatch(settings, url)
+        dispatch = open_dispatch(settings, url, agents=settings.agent_ids)
         dispatch.dirty(agent.agent, [SCAN, ALL_TRANSCRIPTS], lane="backfill")
         dispatch.close()
         print("queued for the workers of the backfill lane")
     return 0
+
+
+def _price(agent: AgentSettings, tokens: int) -> str:
+    """What it costs by the price in the settings, which are for ordinary requests."""
+    price = agent.search.remote.price_per_million_tokens
+    return "" if price is None else f", {tokens * price / 1e6:.2f} at {price:g} a million"

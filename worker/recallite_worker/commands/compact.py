@@ -1,26 +1,37 @@
-"""Give back the space that deleted text and vectors have left in an index."""
+"""Give back the space that deleted text and vectors have left in an index.
+
+With a broker a worker of the maintenance queue does it, where the index is; without one it is done here and now.
+"""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="ID", help="agent (default: all agents)")
+    parser.add_argument("--broker", metavar="URL", help="redis://… (default: RECALLITE_BROKER_URL)")
 
 
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
-    from recallite.work.sqlite import SqliteQueue, queue_path
+    from recallite.work.connect import broker_url, open_publisher, open_queue, open_redis_queue
     from recallite_worker.compaction import compact_agent
 
     settings = load_settings(args.config)
-    queue = SqliteQueue(queue_path(settings.state_dir))
+    names = [args.agent] if args.agent is not None else settings.agent_ids
+    agents = [agent for agent in map(settings.agent, names) if agent.index_path.exists()]
+    if (url := broker_url(args.broker)) is not None:
+        with closing(open_redis_queue(settings, url)) as redis:
+            publisher = open_publisher(settings, url, redis)
+            for agent in agents:
+                publisher.compact(agent.agent)
+                print(f"{agent.agent}: queued for a worker that serves maintenance")
+        return 0
+    queue = open_queue(settings, None)
     try:
-        for name in [args.agent] if args.agent is not None else settings.agent_ids:
-            agent = settings.agent(name)
-            if not agent.index_path.exists():
-                continue
+        for agent in agents:
             before, after = compact_agent(agent, queue)
             print(f"{agent.agent}: {before / 1e6:.1f} MB → {after / 1e6:.1f} MB")
     finally:

@@ -19,8 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from recallite.config import load_settings
     from recallite.errors import ConfigError
     from recallite.work.connect import broker_url
+    from recallite.work.namespace import namespace_of
 
     broker = broker_url(args.broker)
     if broker is None:
@@ -44,5 +46,5 @@ def run(args: argparse.Namespace) -> int:
         options.append(f"--basic_auth={auth}")
     if args.db:
         options += ["--persistent=True", f"--db={args.db}", "--state_save_interval=60000"]
-    make_app(broker).start(["flower", *options])
+    make_app(broker, namespace=namespace_of(load_settings(args.config).state_dir)).start(["flower", *options])
     return 0

@@ -20,15 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
     from recallite.errors import ConfigError
-    from recallite.work.connect import broker_url, open_queue
+    from recallite.work.connect import broker_url, open_redis_queue
     from recallite.work.holder import Holder
-    from recallite.work.redis import RedisQueue
 
     url = broker_url(args.broker)
     if url is None:
         raise ConfigError(None, ["no broker: give --broker or RECALLITE_BROKER_URL"])
-    queue = open_queue(load_settings(args.config), url)
-    assert isinstance(queue, RedisQueue)
+    queue = open_redis_queue(load_settings(args.config), url, only_looks=True)
     here, now = Holder.current().host, time.time()
     alive = 0
     for name, said in queue.heartbeats():

@@ -7,6 +7,7 @@ could not be indexed at all, 130 after Ctrl-C. What was done is kept in every ca
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import signal
 import sys
@@ -33,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
     from recallite.transcripts.names import ALL_TRANSCRIPTS
     from recallite.work import SCAN
-    from recallite.work.sqlite import SqliteQueue, queue_path
+    from recallite.work.connect import broker_url, open_queue
+    from recallite_worker.batch_wait import BatchWait
     from recallite_worker.executor import EmbeddedExecutor
     from recallite_worker.progress import progress_display
 
@@ -46,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
             print(f"{agent.agent}: memory search is switched off (memorySearch.enabled)")
     # What ends an agent's run is told below, once, and not in the log as well.
     logging.getLogger("recallite_worker.executor").addHandler(logging.NullHandler())
-    queue = SqliteQueue(queue_path(settings.state_dir))
+    for agent in enabled:
+        _fetch_model(agent)
+    queue = open_queue(settings, broker_url())  # with a broker the workers hold the same leases
     began = time.monotonic()
     try:
         with progress_display() as display:
@@ -56,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
                 for agent in enabled:
                     queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS])
                 outcomes = executor.run(enabled, rebuild=args.force)
+                BatchWait(enabled, queue, executor, stopped=lambda: interrupted.happened).run(outcomes)
         seconds = time.monotonic() - began
         codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
     finally:
@@ -64,6 +69,22 @@ def run(args: argparse.Namespace) -> int:
         print("interrupted: what was done is kept; run `recallite index` to go on", file=sys.stderr)
         return EXIT_INTERRUPTED
     return max(codes, key=[EXIT_OK, EXIT_DEGRADED, EXIT_FAILED].index, default=EXIT_OK)
+
+
+def _fetch_model(agent: AgentSettings) -> None:
+    """Download a model of the provider local now, with its progress; what goes wrong is told by the run."""
+    from recallite.embeddings.choice import choose_provider
+    from recallite.embeddings.local import LocalEmbedder
+    from recallite.errors import ProviderError
+    from recallite_worker.progress import DownloadBar
+    from recallite_worker.vector_stage import open_embedder
+
+    if choose_provider(agent).provider != "local":
+        return
+    embedder, _ = open_embedder(agent)
+    if isinstance(embedder, LocalEmbedder):
+        with contextlib.suppress(ProviderError), DownloadBar() as bar:
+            embedder.fetch_model(bar.update)
 
 
 class _Interrupts:

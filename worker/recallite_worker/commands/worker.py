@@ -34,11 +34,12 @@ def run(args: argparse.Namespace) -> int:
     from recallite.errors import ConfigError
     from recallite.work.connect import broker_url
     from recallite.work.messages import BROKER_VARIABLE
+    from recallite.work.namespace import namespace_of
 
     broker = broker_url(args.broker)
     if broker is None:
         raise ConfigError(None, [f"no broker: give --broker or {BROKER_VARIABLE}, or run `recallite up` without one"])
-    load_settings(args.config)  # a faulty file is told here, not by the first task
+    settings = load_settings(args.config)  # a faulty file is told here, not by the first task
     try:
         from recallite_worker.app import make_app
         from recallite_worker.heartbeat import LANES_VARIABLE
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     queues = LANE_QUEUES[args.lane]
     os.environ[LANES_VARIABLE] = ",".join(queues)
     pool, concurrency = POOLS[args.lane]
-    app = make_app(broker, config=args.config)
+    app = make_app(broker, namespace=namespace_of(settings.state_dir), config=args.config)
     app.worker_main(
         [
             "worker",
