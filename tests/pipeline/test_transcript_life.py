@@ -207,3 +207,19 @@ def test_the_index_is_written_with_the_settings_that_it_asks_for(lab: Lab) -> No
         "temp_store": 2,
         "cache_size": -65536,
     }
+
+
+def test_a_session_comes_back_after_damage_even_below_the_thresholds(lab: Lab) -> None:
+    write_transcript(lab.sessions, "a.jsonl", user("the numbat"))
+    lab.index()
+    data = bytearray(lab.settings.index_path.read_bytes())
+    data[4096 : 4096 * 20] = b"\xff" * len(data[4096 : 4096 * 20])
+    lab.close()
+    lab.settings.index_path.write_bytes(data)
+
+    result = lab.sync(SCAN)
+    while result.more:
+        result = lab.sync()
+
+    assert list(lab.settings.index_path.parent.glob("*.damaged-*"))
+    assert lab.paths("numbat") == ["sessions/a.jsonl"]

@@ -65,6 +65,8 @@ def sync_agent(
         try:
             store = open_store(settings.index_path, epoch=lease.epoch, extension=extension_of(settings))
             try:
+                if store.is_replaced:
+                    queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
                 run = _Slice(settings, queue, store, embedders, observe)
                 run.lane = lane
                 run.stop = lambda: stop() or time.monotonic() - began > seconds
@@ -76,7 +78,7 @@ def sync_agent(
             # The slice also uses the cache. A healthy index must not go because the cache is damaged.
             damaged = settings.cache_path if EmbeddingCache.is_damaged(settings.cache_path) else settings.index_path
             quarantine(damaged, error)
-            queue.mark(settings.agent, [SCAN])
+            queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
             result = SyncResult(settings.agent, more=True)
         except apsw.Error as error:
             raise IndexUnusableError(
