@@ -56,6 +56,7 @@ class TranscriptUpdate:
         self.outcome = TranscriptOutcome()
         self._folder = settings.sessions_dir
         self._found = find_session(path, settings)
+        self._is_source = "sessions" in settings.search.sources
         self._reads_compacted_anew = settings.search.sync.sessions.post_compaction_force
         self._stop = stop
 
@@ -98,7 +99,7 @@ class TranscriptUpdate:
 
     def _remove(self, writer: TextWriter) -> None:
         row = writer.file(self.path)
-        if row is None or _follow_archive(writer, row, self._folder):
+        if row is None or (self._is_source and _follow_archive(writer, row, self._folder)):
             return
         writer.remove(self.path)
         must_forget(writer.store, writer.generation.id)
