@@ -12,7 +12,7 @@ $(STAMP): pyproject.toml constraints.txt $(wildcard */pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit("recallite needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable 'search[builtin,openai,gemini,redis]' --editable 'worker[redis,flower]' --editable producer
+		--editable 'search[builtin,openai,gemini,redis,mcp]' --editable 'worker[redis,flower]' --editable producer
 	@touch $(STAMP)
 
 $(VENV)/.installed-dev: $(STAMP) requirements-dev.txt

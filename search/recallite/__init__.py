@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LeaseError,
         LeaseHeldError,
         MemoryPathError,
+        MemoryWriteError,
         ProviderAuthError,
         ProviderError,
         ProviderTransientError,
@@ -34,26 +35,36 @@ if TYPE_CHECKING:
         RecalliteError,
         UnknownAgentError,
     )
+    from recallite.memory.context import as_prompt, session_context
+    from recallite.memory.flush import is_silent, mark_flushed, memory_flush
+    from recallite.memory.notes import append_to_log, remember
+    from recallite.tools import MemoryTools, tool_schemas
     from recallite.types import (
+        ContextFile,
         Excerpt,
         Failure,
         Fallback,
+        FlushTurn,
         Hit,
         IndexStatus,
         ScoreParts,
         SearchReply,
+        SessionContext,
         SkippedLine,
         Source,
+        WrittenNote,
     )
     from recallite.work.requests import request_sync
 
 __all__ = [
     "AgentSettings",
     "ConfigError",
+    "ContextFile",
     "Excerpt",
     "Failure",
     "Fallback",
     "FencedError",
+    "FlushTurn",
     "ForeignIndexError",
     "Hit",
     "IndexDamagedError",
@@ -66,6 +77,8 @@ __all__ = [
     "LeaseHeldError",
     "MemoryPathError",
     "MemorySearch",
+    "MemoryTools",
+    "MemoryWriteError",
     "ProviderAuthError",
     "ProviderError",
     "ProviderTransientError",
@@ -75,12 +88,22 @@ __all__ = [
     "RecalliteError",
     "ScoreParts",
     "SearchReply",
+    "SessionContext",
     "Settings",
     "SkippedLine",
     "Source",
     "UnknownAgentError",
+    "WrittenNote",
+    "append_to_log",
+    "as_prompt",
+    "is_silent",
     "load_settings",
+    "mark_flushed",
+    "memory_flush",
+    "remember",
     "request_sync",
+    "session_context",
+    "tool_schemas",
 ]
 
 __version__ = "0.1.0"
@@ -91,8 +114,26 @@ _HOMES = {
     "Settings": "recallite.config",
     "load_settings": "recallite.config",
     "request_sync": "recallite.work.requests",
+    **dict.fromkeys(("MemoryTools", "tool_schemas"), "recallite.tools"),
+    **dict.fromkeys(("as_prompt", "session_context"), "recallite.memory.context"),
+    **dict.fromkeys(("is_silent", "mark_flushed", "memory_flush"), "recallite.memory.flush"),
+    **dict.fromkeys(("append_to_log", "remember"), "recallite.memory.notes"),
     **dict.fromkeys(
-        ("Excerpt", "Failure", "Fallback", "Hit", "IndexStatus", "ScoreParts", "SearchReply", "SkippedLine", "Source"),
+        (
+            "ContextFile",
+            "Excerpt",
+            "Failure",
+            "Fallback",
+            "FlushTurn",
+            "Hit",
+            "IndexStatus",
+            "ScoreParts",
+            "SearchReply",
+            "SessionContext",
+            "SkippedLine",
+            "Source",
+            "WrittenNote",
+        ),
         "recallite.types",
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -15,9 +16,11 @@ from recallite.index.extension import extension_of
 from recallite.index.filters import Filter
 from recallite.search.connections import SearchConnections
 from recallite.search.fusion import Weights
+from recallite.search.ordering import Ordering
 from recallite.search.questions import QuestionEmbedder
 from recallite.search.searcher import MAX_CANDIDATES, Searcher, SearchSettings
 from recallite.types import Excerpt, IndexStatus, SearchReply, Source
+from recallite.workspace.ignore import IgnoreRules
 
 if TYPE_CHECKING:
     from recallite.work import WorkQueue
@@ -49,6 +52,11 @@ class MemorySearch:
         self._searcher = Searcher(_search_settings(self.settings), self._connections, self._questions)
 
     @property
+    def searcher(self) -> Searcher:
+        """What answers the questions, for measuring it in other ways than the one that is set."""
+        return self._searcher
+
+    @property
     def agent(self) -> str:
         return self.settings.agent
 
@@ -73,6 +81,7 @@ class MemorySearch:
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
         self._check_enabled()
+        waiting = self.waiting_changes()  # before the next line, which may add one
         self._ask_for_updates(session)
         defaults = self._searcher.settings
         wanted = defaults.max_results if max_results is None else max_results
@@ -84,9 +93,10 @@ class MemorySearch:
         if sources is not None and (refused := self._refused(sources)) is not None:
             return SearchReply((), "none", refused)
         where = Filter(tuple(sources) if sources is not None else None, self._folder(folder))
-        return self._searcher.search(
+        reply = self._searcher.search(
             query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
         )
+        return replace(reply, pending_files=waiting)
 
     def _refused(self, sources: Sequence[Source]) -> str | None:
         """Why nothing can be found in these sources; None if there is one that the settings name."""
@@ -201,6 +211,12 @@ def _search_settings(settings: AgentSettings) -> SearchSettings:
         weights=_weights(hybrid.vector_weight, hybrid.text_weight),
         fusion=hybrid.fusion,
         candidate_multiplier=hybrid.candidate_multiplier,
+        ordering=Ordering(
+            half_life_days=hybrid.temporal_decay.half_life_days if hybrid.temporal_decay.enabled else None,
+            lambda_=hybrid.mmr.lambda_ if hybrid.mmr.enabled else None,
+            evergreen=IgnoreRules(hybrid.temporal_decay.evergreen),
+            zone=settings.zone,
+        ),
     )
 
 

@@ -4,6 +4,7 @@ RecalliteError
 ├── ConfigError               openclaw.json cannot be used as it stands
 ├── UnknownAgentError         no such agent, or an id that cannot be one
 ├── MemoryPathError           memory_get was asked for a path it must not read
+├── MemoryWriteError          a note, or the store of sessions, could not be written
 ├── IndexUnusableError        the index file cannot be used
 │   ├── IndexMissingError     nothing has been indexed yet
 │   ├── ForeignIndexError     the file at the index path is not ours
@@ -47,6 +48,10 @@ class UnknownAgentError(RecalliteError):
 
 class MemoryPathError(RecalliteError):
     """A path that `memory_get` must not read; the message says why."""
+
+
+class MemoryWriteError(RecalliteError):
+    """A note or the store of sessions could not be written; the message says why, and nothing was changed."""
 
 
 class IndexUnusableError(RecalliteError):

@@ -29,6 +29,18 @@ class ScoreParts:
     """FTS5's rank: negative, lower is better."""
     exact: bool = False
     """Whether the chunk holds every term of the query."""
+    keyword_rank: int | None = None
+    """Place among the keyword candidates, from 1; None where it is no candidate of that side."""
+    vector_rank: int | None = None
+    """Place among the candidates by cosine, from 1."""
+    merged: float = 0.0
+    """The two sides joined, before an exact hit is lifted above the others and before decay."""
+    age_days: int | None = None
+    """With temporal decay: the age that counted; None for what never ages."""
+    decay: float = 1.0
+    """What age multiplied the score with."""
+    similarity: float | None = None
+    """With MMR: greatest similarity to the hits picked before this one, 0..1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,44 @@ class Excerpt:
 
     text: str
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenNote:
+    """Where a text was appended: the note, and the first and last line of the text in it."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFile:
+    """A note that a session begins with."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContext:
+    """What a session begins with. `problems`: notes that are there and could not be read, and why."""
+
+    files: tuple[ContextFile, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FlushTurn:
+    """The silent turn that saves notes before a session is compacted."""
+
+    due: bool
+    reason: str
+    """Why it is due, or why not."""
+    prompt: str
+    system_prompt: str
+    note: str
+    """The note that the prompts name: today's log."""
 
 
 @dataclass(frozen=True, slots=True)

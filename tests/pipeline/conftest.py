@@ -51,6 +51,8 @@ class Lab:
 
     root: Path
     memory_search: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    """The rest of openclaw.json."""
     providers: dict[str, Any] = field(default_factory=dict)
     model: str | None = "test-64"
     """Model of the deterministic embedder; None searches by keyword only."""
@@ -62,9 +64,8 @@ class Lab:
 
     @property
     def settings(self) -> AgentSettings:
-        config: dict[str, Any] = {
-            "agents": {"defaults": {"workspace": str(self.workspace), "memorySearch": self.memory_search}}
-        }
+        defaults = {"workspace": str(self.workspace), "memorySearch": self.memory_search}
+        config: dict[str, Any] = {"agents": {"defaults": defaults}, **self.config}
         if self.providers:
             config["models"] = {"providers": self.providers}
         file = self.root / "openclaw.json"

@@ -338,3 +338,15 @@ def test_a_refused_ignore_line_ends_neither_index_nor_status(lab, tmp_path: Path
 
     assert "main: 1 files" in indexed.stdout
     assert "ok" in status.stdout
+
+
+def test_remember_writes_and_says_where(lab) -> None:
+    fact = lab.run("remember", "The", "printer", "is", "on", "VLAN", "30").stdout
+    note = json.loads(lab.run("remember", "--today", "--json", "met Lena").stdout)
+    empty = lab.run("remember", check=False)
+    blank = lab.run("remember", " ", check=False)
+
+    assert fact == "MEMORY.md:3-3\n"
+    assert (lab.workspace / note["path"]).read_text().endswith("\n\nmet Lena\n")
+    assert (empty.returncode, blank.returncode) == (2, 1)
+    assert "blank" in blank.stderr

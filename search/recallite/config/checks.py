@@ -12,6 +12,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from recallite.config.schema_search import ChunkingConfig, HybridConfig, MemorySearchConfig
+from recallite.workspace.ignore import IgnoreRules
 
 MAX_CANDIDATE_MULTIPLIER = 20
 _DEFAULT_WEIGHTS = (0.7, 0.3)
@@ -64,6 +65,8 @@ def contradictions(search: MemorySearchConfig, origins: Mapping[str, str]) -> li
         elif search.model == _GEMINI_VISION_MODEL and dimensions not in _GEMINI_DIMENSIONS:
             allowed = ", ".join(map(str, _GEMINI_DIMENSIONS))
             found.append(("outputDimensionality", f"{dimensions} is not allowed: {search.model} has {allowed}"))
+    never_aging = IgnoreRules(search.query.hybrid.temporal_decay.evergreen)
+    found += [("query.hybrid.temporalDecay.evergreen", line.reason) for line in never_aging.refused]
     return [f"{_section(origins[key])}.memorySearch.{key}: {text}" for key, text in found]
 
 

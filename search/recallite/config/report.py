@@ -52,6 +52,7 @@ def _places(settings: AgentSettings) -> Iterator[Entry]:
     yield Entry("configFile", file, origins["configFile"])
     yield Entry("stateDir", str(settings.state_dir), origins["stateDir"])
     yield Entry("workspace", str(settings.workspace), origins["workspace"])
+    yield Entry("userTimezone", settings.user_timezone, origins["userTimezone"])
     yield Entry("extraPaths", [str(path) for path in settings.extra_paths], origins["memorySearch.extraPaths"])
     yield Entry("index", str(settings.index_path), store_origin)
     yield Entry("cache", str(settings.cache_path), store_origin)

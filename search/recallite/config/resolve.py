@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -45,10 +46,20 @@ class AgentSettings:
     compaction: CompactionConfig = field(default_factory=CompactionConfig)
     providers: Mapping[str, ProviderConfig] = field(default_factory=dict)
     """`models.providers`, as far as they are embedding providers of this version."""
+    user_timezone: str | None = None
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """From a dotted key such as `memorySearch.query.minScore` to where its value was set: "default",
     "agents.defaults", "agents.list[2]", "environment NAME", "config file" for what holds for all agents.
     A list that was added up has "agents.defaults + agents.list[2]"."""
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The user's time zone; None is that of the machine."""
+        if self.user_timezone is None:
+            return None
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(self.user_timezone)
 
 
 @dataclass(frozen=True)
@@ -153,6 +164,7 @@ class _Resolver:
             search=search,
             memory=self._config.memory,
             compaction=defaults.compaction,
+            user_timezone=defaults.user_timezone,
             providers=self._config.models.providers,
             tools_enabled=search.enabled and self._config.plugins.slots.memory != "none",
             config_file=self.config_file,
@@ -162,6 +174,7 @@ class _Resolver:
                 "workspace": workspace_origin,
                 **{f"memorySearch.{key}": origin for key, origin in search_origins.items()},
                 **self._global_origins(),
+                "userTimezone": "default" if defaults.user_timezone is None else "agents.defaults",
             },
         )
 

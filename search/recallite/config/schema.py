@@ -10,7 +10,7 @@ from recallite.config.access import ApiKey, Headers, Url
 from recallite.config.groups import SharedGroup
 from recallite.config.schema_memory import CompactionConfig, MemoryConfig
 from recallite.config.schema_search import MemorySearchConfig
-from recallite.config.values import Flag, PathText, Text
+from recallite.config.values import Flag, PathText, Text, TimeZone
 
 
 class AgentDefaults(SharedGroup, frozen=True, kw_only=True):
@@ -18,6 +18,7 @@ class AgentDefaults(SharedGroup, frozen=True, kw_only=True):
 
     workspace: Annotated[PathText | None, "Folder of notes."] = None
     memory_search: MemorySearchConfig = MemorySearchConfig()
+    user_timezone: Annotated[TimeZone | None, "Where the user's day begins; the machine's zone without it."] = None
     compaction: CompactionConfig = CompactionConfig()
 
 

@@ -139,6 +139,7 @@ class TemporalDecayConfig(Group, frozen=True, kw_only=True):
 
     enabled: Annotated[Flag, "Lower the score of dated notes with age."] = False
     half_life_days: Annotated[Positive, "Days after which a score is halved."] = 30
+    evergreen: Annotated[Texts, "Patterns, as in a .gitignore, of paths that never age, such as runbooks."] = ()
 
 
 class HybridConfig(Group, frozen=True, kw_only=True):

@@ -19,12 +19,8 @@ _PROVIDER = "memorySearch.provider"
 
 UNBUILT: dict[str, str] = {
     "memorySearch.multimodal.*": "indexing of images and audio",
-    "memorySearch.query.hybrid.mmr.*": "result diversity (MMR)",
-    "memorySearch.query.hybrid.temporalDecay.*": "temporal decay of scores",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
-    "memory.citations": "a setting for citations",
-    "compaction.*": "the memory flush before compaction",
 }
 """From a key to what it would do. `key.*` is every key below, `key=value` that value alone; otherwise any
 value but the default is refused. A provider's row holds for `memorySearch.fallback` too."""

@@ -145,6 +145,17 @@ def _file_path(value: object) -> str:
     return text
 
 
+def _time_zone(value: object) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # 9 ms that most files do not need
+
+    text = _text(value)
+    try:
+        ZoneInfo(text)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise refused('must be a time zone that this machine knows, such as "Europe/Berlin"') from None
+    return text
+
+
 def _model_path(value: object) -> str:
     text = a_string(value).strip()
     return text if text.startswith(("hf:", "http:", "https:")) else _path(text)
@@ -203,6 +214,8 @@ Fraction = Annotated[float, _fraction]
 Seconds = Annotated[float, _positive_seconds]
 Price = Annotated[float, _price]
 Text = Annotated[str, _text]
+TimeZone = Annotated[str, _time_zone]
+"""A name of the IANA time zone database."""
 Prompt = Annotated[str, a_string]
 """Text of any shape, line breaks included."""
 PathText = Annotated[str, _path]

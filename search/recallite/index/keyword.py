@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import apsw
@@ -14,10 +12,11 @@ import apsw
 from recallite.index.filters import Filter
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table
-from recallite.index.tokens import UNSPACED_RUN
+from recallite.index.tokens import plain
 
 _COMMON_SHARE = 0.5
 """FTS5 gives terms of more than half the rows no weight; ranking by them costs time and says nothing."""
+_OTHER_SPELLING = 0.95
 _RANK_SHARE, _PHRASE_SHARE = 0.35, 0.10
 """Parts of the score that come from FTS5's rank and from an exact phrase; the rest is coverage."""
 
@@ -52,6 +51,8 @@ class KeywordQuery:
     literal: str = ""
     spelling: bool = False
     """Whether the signs in `literal` matter: chunks that hold it as it is come first (`C++`, `a->b`)."""
+    words: tuple[str, ...] = ()
+    """The words of the query as they are spelt (`tokens.plain`); empty when no other spelling is to be told apart."""
     distinctive: bool = True
     """Whether holding every term says much; false when only a common word was left of a sentence."""
 
@@ -85,18 +86,21 @@ class KeywordIndex:
         frequency = {term: self._frequency(term, generation) for term in wanted}
         weights = [math.log1p((total - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in query.terms]
         rows: dict[int, tuple[float, tuple[float, ...]]] = {}
-        phrase_rows: set[int] = set()
+        phrase_rows: dict[int, float] = {}
         everything = " AND ".join(t.fts for t in query.terms)
         if query.phrase is not None:
             found = self._match(f"{query.phrase.fts} AND ({everything})", generation, limit, where)
-            phrase_rows = {id_ for id_, _, _ in found}
+            phrase_rows = {id_: rank for id_, rank, _ in found}
         spelt: list[tuple[int, float, int]] = []
         if query.spelling:
             spelt = self._match(everything, generation, limit, where, holding=query.literal)
             rows.update((id_, (rank, (1.0,) * len(query.terms))) for id_, rank, _ in spelt)
+        full = (1.0,) * len(query.terms)
         if len(query.terms) > 1:
-            full = (1.0,) * len(query.terms)
             rows.update((id_, (rank, full)) for id_, rank, _ in self._match(everything, generation, limit, where))
+        for id_, rank in phrase_rows.items():
+            # A short note with the phrase can have hundreds of chunks before it that name the words more often.
+            rows.setdefault(id_, (rank, full))
         for id_, rank, held in self._any_term(query, frequency, total, generation, limit, where):
             rows.setdefault(id_, (rank, held))
         hits = [
@@ -104,9 +108,23 @@ class KeywordIndex:
         ]
         verbatim = {id_ for id_, _, _ in spelt}
         hits = [replace(hit, score=0.5 + hit.score / 2) if hit.chunk_id in verbatim else hit for hit in hits]
+        if query.words:
+            hits = self._as_spelt(hits, query.words)
         if not hits and query.spelling:
             return self._literal(query.literal, generation, limit, where)
         return sorted(hits, key=lambda hit: (not hit.exact, -hit.score, hit.chunk_id))
+
+    def _as_spelt(self, hits: list[KeywordHit], words: Sequence[str]) -> list[KeywordHit]:
+        """Hits with every term score a little less where a word is spelt otherwise, such as without its accents."""
+        ordered = []
+        for hit in hits:
+            if hit.exact:
+                rows = fetch(self._connection, "SELECT text FROM chunks WHERE id = ?", (hit.chunk_id,))
+                text = plain(rows[0][0]) if rows else ""
+                if not all(word in text for word in words):
+                    hit = replace(hit, score=hit.score * _OTHER_SPELLING)
+            ordered.append(hit)
+        return ordered
 
     def _any_term(
         self,
@@ -203,7 +221,7 @@ def _hit(
     score = coverage * (1.0 - _RANK_SHARE - _PHRASE_SHARE + _RANK_SHARE * strength)
     if full and (phrase or query.phrase is None):
         score += _PHRASE_SHARE
-    return KeywordHit(id_, min(1.0, max(score, 1e-6)), rank, full and query.distinctive)
+    return KeywordHit(id_, min(1.0, max(score, 1e-6)), rank, full and (query.distinctive or phrase))
 
 
 def _matched(api: apsw.FTS5ExtensionApi, *arguments: object) -> int:
@@ -213,13 +231,3 @@ def _matched(api: apsw.FTS5ExtensionApi, *arguments: object) -> int:
         if any(api.phrase_locations(n)):
             mask |= 1 << n
     return mask
-
-
-def split_scripts(text: str) -> list[str]:
-    """Text cut where a run of CJK characters begins or ends: `SSH铁律` → `SSH`, `铁律`."""
-    edges = sorted({0, len(text), *(edge for m in UNSPACED_RUN.finditer(text) for edge in m.span())})
-    return [text[start:end] for start, end in pairwise(edges)]
-
-
-WORD = re.compile(r"[^\W_]+")
-"""Approximately what unicode61 takes for a token."""

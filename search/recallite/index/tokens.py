@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 
 TOKENS_VERSION = 1
 """Stored with each generation; a change rebuilds the keyword index."""
@@ -34,10 +35,12 @@ _MARK = re.compile(
 _NO_LETTER = re.compile(r"[^\w\x00-\x7f]+")
 """Symbols become spaces here: unicode61 takes those younger than its tables (most emoji) for letters."""
 UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+WORD = re.compile(r"[^\W_]+")
+"""Approximately what unicode61 takes for a token."""
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Colours in pasted terminal output: their letters would grow onto the words beside them."""
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_CAMEL_WORD = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*")
+_CAMELWORD = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*")
 _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+")
 
 
@@ -47,6 +50,11 @@ def fold(text: str) -> str:
         return text.lower()
     plain = _MARK.sub("", unicodedata.normalize("NFKD", text.casefold()))
     return _NO_LETTER.sub(" ", unicodedata.normalize("NFKC", plain).casefold())
+
+
+def plain(text: str) -> str:
+    """Case and ways of composing characters folded away, accents and widths kept: for comparing spellings."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
 def _pairs(match: re.Match[str]) -> str:
@@ -69,8 +77,25 @@ def index_form(text: str) -> str:
         folded = UNSPACED_RUN.sub(_pairs, folded)
     if _CAMEL.search(text):
         parts = {
-            part.lower() for word in _CAMEL_WORD.findall(text) for part in _CAMEL_PART.findall(word) if len(part) > 1
+            part.lower() for word in _CAMELWORD.findall(text) for part in _CAMEL_PART.findall(word) if len(part) > 1
         }
         if parts:
             return f"{folded}\n{' '.join(sorted(parts))}"
     return folded
+
+
+def split_scripts(text: str) -> list[str]:
+    """Text cut where a run of CJK characters begins or ends: `SSH铁律` → `SSH`, `铁律`."""
+    edges = sorted({0, len(text), *(edge for m in UNSPACED_RUN.finditer(text) for edge in m.span())})
+    return [text[start:end] for start, end in pairwise(edges)]
+
+
+def tokens(folded: str) -> list[str]:
+    """The tokens that the keyword index holds for a folded text, in order: words, and pairs of CJK characters."""
+    found: list[str] = []
+    for part in split_scripts(folded):
+        if UNSPACED_RUN.fullmatch(part):
+            found.extend(part[i : i + 2] for i in range(len(part) - 1)) if len(part) > 1 else found.append(part)
+        else:
+            found.extend(WORD.findall(part))
+    return found

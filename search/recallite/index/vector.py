@@ -20,7 +20,6 @@ MAX_NEIGHBOURS = 4096
 """sqlite-vec refuses a larger k."""
 _SCAN_ROWS = 2048
 SAMPLE_SIZE = 64
-_LEAST_SAMPLE = 16
 
 
 class VectorIndex:
@@ -33,7 +32,7 @@ class VectorIndex:
     def __init__(self, connection: apsw.Connection, *, extension: bool) -> None:
         self._connection = connection
         self._extension = extension
-        self._samples: dict[int, Matrix] = {}
+        self._samples: dict[int, tuple[list[int], Matrix]] = {}
 
     def search(self, query: Matrix, *, space: SpaceRow, limit: int, where: Filter) -> dict[int, float]:
         """Cosine of the nearest chunks by id, at most `limit` of each table that holds vectors."""
@@ -48,20 +47,17 @@ class VectorIndex:
             found.update(self._scan(blocks, query, space, limit, where))
         return found
 
-    def background(self, query: Matrix, *, space: SpaceRow) -> float | None:
-        """The cosine of the query with unrelated text: the median over a sample of the space.
+    def sample(self, space: SpaceRow) -> tuple[list[int], Matrix]:
+        """Some chunks of the space with their vectors, spread evenly over the ids; at most SAMPLE_SIZE.
 
-        None while there are too few vectors to tell. The sample is read once per connection and space.
+        The same objects again once the sample is full: it is read once per connection and space.
         """
-        sample = self._samples.get(space.id)
-        if sample is None or len(sample) < SAMPLE_SIZE:
-            sample = self._samples[space.id] = self._sample(space)
-        if len(sample) < _LEAST_SAMPLE or sample.shape[1] != len(query):
-            return None
-        return float(np.median(sample @ query))
+        known = self._samples.get(space.id)
+        if known is None or len(known[0]) < SAMPLE_SIZE:
+            known = self._samples[space.id] = self._read_sample(space)
+        return known
 
-    def _sample(self, space: SpaceRow) -> Matrix:
-        """Vectors of chunks spread evenly over the ids."""
+    def _read_sample(self, space: SpaceRow) -> tuple[list[int], Matrix]:
         rows = fetch(
             self._connection,
             "SELECT min(c.id), max(c.id) FROM chunks c JOIN files f ON f.id = c.file_id WHERE f.generation = ?",
@@ -69,10 +65,13 @@ class VectorIndex:
         )
         first, last = rows[0]
         if first is None:
-            return np.empty((0, space.dims or 0), dtype=np.float32)
+            return [], np.empty((0, space.dims or 0), dtype=np.float32)
         wanted = np.unique(np.linspace(first, last, SAMPLE_SIZE * 2).astype(int)).tolist()
-        vectors = list(self._vectors(wanted, space).values())[:SAMPLE_SIZE]
-        return np.stack(vectors) if vectors else np.empty((0, space.dims or 0), dtype=np.float32)
+        found = sorted(self._vectors(wanted, space).items())
+        if not found:
+            return [], np.empty((0, space.dims or 0), dtype=np.float32)
+        chosen = [found[at] for at in np.unique(np.linspace(0, len(found) - 1, SAMPLE_SIZE).astype(int))]
+        return [id_ for id_, _ in chosen], np.stack([vector for _, vector in chosen])
 
     def cosines(self, query: Matrix, chunk_ids: Iterable[int], *, space: SpaceRow) -> dict[int, float]:
         """Cosine for given chunks; those without a vector are left out."""

@@ -10,6 +10,7 @@ from recallite.index.connection import IndexReader
 from recallite.index.extension import VectorExtension
 from recallite.index.keyword import KeywordIndex
 from recallite.index.vector import VectorIndex
+from recallite.search.background import Backgrounds
 
 
 class OpenIndex:
@@ -19,6 +20,7 @@ class OpenIndex:
         self.reader = IndexReader(path, extension)
         self.keyword = KeywordIndex(self.reader.connection)
         self.vector = VectorIndex(self.reader.connection, extension=self.reader.vec_reason is None)
+        self.backgrounds = Backgrounds(self.reader.connection, self.vector)
 
 
 class SearchConnections:

@@ -39,12 +39,12 @@ def give_way(scored: list[Scored], files: Mapping[int, int], *, min_score: float
     places: Counter[int] = Counter()
     factors = {each.chunk_id: _factor(files.get(each.chunk_id), places) for each in scored}
     lowered = {each.chunk_id: max(each.score * factors[each.chunk_id], min(each.score, min_score)) for each in scored}
-    floor = max((lowered[each.chunk_id] for each in scored if not each.exact), default=0.0)
+    floor = max((lowered[each.chunk_id] for each in scored if not each.parts.exact), default=0.0)
     result = [
-        replace(each, score=min(each.score, max(lowered[each.chunk_id], floor if each.exact else 0.0)))
+        replace(each, score=min(each.score, max(lowered[each.chunk_id], floor if each.parts.exact else 0.0)))
         for each in scored
     ]
-    return sorted(result, key=lambda each: (-each.score, not each.exact, each.chunk_id))
+    return sorted(result, key=lambda each: (-each.score, not each.parts.exact, each.chunk_id))
 
 
 def _factor(file: int | None, places: Counter[int]) -> float:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from recallite.embeddings.calibration import Calibration
 from recallite.index.keyword import KeywordHit
+from recallite.types import ScoreParts
 
 Fusion = Literal["weighted", "rrf"]
 
 RRF_CONSTANT = 60
 """Reciprocal rank fusion: a place n is worth 1 / (60 + n). Cormack, Clarke, Büttcher, SIGIR 2009."""
+
+
+FULL_SUPPORT = 0.35
+"""Keyword score of the best hit from which the text weight counts in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,61 +33,86 @@ class Scored:
 
     chunk_id: int
     score: float
-    keyword: float
-    vector: float
-    cosine: float | None
-    bm25: float | None
-    exact: bool
+    parts: ScoreParts
 
 
 def fuse(
     keyword: Iterable[KeywordHit],
     cosines: Mapping[int, float],
+    calibrated: Mapping[int, float],
     *,
     weights: Weights,
-    calibration: Calibration,
     fusion: Fusion = "weighted",
+    foreign: Collection[int] = (),
 ) -> list[Scored]:
-    """All candidates, best first.
+    """All candidates, best first; `calibrated` are the vector scores (0..1) of the `cosines`.
 
     A hit that holds every term of the query is never below one that does not, unless the weights leave the
     keyword side out: where the weighted sum would put it below, its score is lifted into the room between
     the best of the others and 1. The order among lifted hits is that of their weighted sums.
+    Chunks of another language than the question (`foreign`) cannot hold its words: without any, their score
+    is that of the vector alone.
     """
     by_id = {hit.chunk_id: hit for hit in keyword}
     ids = by_id.keys() | cosines.keys()
-    vector = {id_: calibration.score(cosines[id_]) if id_ in cosines else 0.0 for id_ in ids}
+    vector = {id_: calibrated.get(id_, 0.0) for id_ in ids}
     text = {id_: by_id[id_].score if id_ in by_id else 0.0 for id_ in ids}
+    weights = _supported(weights, text)
     if fusion == "rrf":
         base = _reciprocal_ranks(vector, text, weights)
     else:
         base = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in ids}
+        if weights.vector > 0:
+            base.update((id_, vector[id_]) for id_ in foreign if text[id_] == 0)
     exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
     ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
+    places = _places(text), _places(vector)
     scored = []
     for id_ in ids:
         score = ceiling + (1.0 - ceiling) * base[id_] if id_ in exact else base[id_]
-        hit = by_id.get(id_)
-        scored.append(
-            Scored(
-                id_,
-                min(1.0, max(0.0, score)),
-                text[id_],
-                vector[id_],
-                cosines.get(id_),
-                hit.bm25 if hit is not None else None,
-                id_ in exact,
-            )
+        parts = ScoreParts(
+            keyword=text[id_],
+            vector=vector[id_],
+            cosine=cosines.get(id_),
+            bm25=by_id[id_].bm25 if id_ in by_id else None,
+            exact=id_ in exact,
+            keyword_rank=places[0].get(id_),
+            vector_rank=places[1].get(id_),
+            merged=base[id_],
         )
-    return sorted(scored, key=lambda s: (-s.score, not s.exact, s.chunk_id))
+        scored.append(Scored(id_, min(1.0, max(0.0, score)), parts))
+    return in_order(scored)
+
+
+def _supported(weights: Weights, text: Mapping[int, float]) -> Weights:
+    """Less weight for words when even the best hit has few of them: docs/decisions/0021.
+
+    A question in another language than the notes shares names and numbers with them at most; those must not
+    decide, nor take from the scores of what was found by meaning.
+    """
+    best = max(text.values(), default=0.0)
+    if weights.vector <= 0 or best >= FULL_SUPPORT:
+        return weights
+    share = weights.text * best / FULL_SUPPORT
+    return Weights(1.0 - share, share)
+
+
+def in_order(scored: Iterable[Scored]) -> list[Scored]:
+    """Best first; of equals the exact ones, then the older chunk."""
+    return sorted(scored, key=lambda s: (-s.score, not s.parts.exact, s.chunk_id))
+
+
+def _places(side: Mapping[int, float]) -> dict[int, int]:
+    """The place of each candidate of one side, from 1."""
+    ranked = sorted((id_ for id_ in side if side[id_] > 0), key=lambda id_: (-side[id_], id_))
+    return {id_: place for place, id_ in enumerate(ranked, 1)}
 
 
 def _reciprocal_ranks(vector: Mapping[int, float], text: Mapping[int, float], weights: Weights) -> dict[int, float]:
     """Scaled so that the first place in both lists gives 1."""
     scores = dict.fromkeys(vector, 0.0)
     for side, weight in ((vector, weights.vector), (text, weights.text)):
-        ranked = sorted((id_ for id_ in side if side[id_] > 0), key=lambda id_: (-side[id_], id_))
-        for place, id_ in enumerate(ranked, 1):
+        for id_, place in _places(side).items():
             scores[id_] += weight * (RRF_CONSTANT + 1) / (RRF_CONSTANT + place)
     return scores
 
@@ -94,11 +123,11 @@ def passing(scored: list[Scored], min_score: float) -> list[Scored]:
     When nothing reaches it, keyword hits that come close to the best of them are shown all the same: a
     question whose words stand in the notes is not answered with nothing.
     """
-    kept = [s for s in scored if s.exact or s.score >= min_score]
+    kept = [s for s in scored if s.parts.exact or s.score >= min_score]
     if kept or min_score <= 0:
         return kept
-    best = max((s.keyword for s in scored), default=0.0)
-    return [s for s in scored if s.keyword > 0 and s.keyword >= _NEAR_BEST * best]
+    best = max((s.parts.keyword for s in scored), default=0.0)
+    return [s for s in scored if s.parts.keyword > 0 and s.parts.keyword >= _NEAR_BEST * best]
 
 
 _NEAR_BEST = 0.7

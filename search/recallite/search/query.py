@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterator
 from functools import lru_cache
 
-from recallite.index.keyword import WORD, KeywordQuery, Related, Term, split_scripts
-from recallite.index.tokens import UNSPACED_RUN, fold
-from recallite.search.stopwords import STOP_WORDS
+from recallite.index.keyword import KeywordQuery, Related, Term
+from recallite.index.tokens import UNSPACED_RUN, fold, plain, split_scripts, tokens
+from recallite.search.stopwords import STOP_PAIRS, STOP_WORDS
 
 MAX_TERMS = 32
 MAX_CHARACTERS = 10_000
@@ -16,6 +17,9 @@ _PART_SHARE, _STEM_SHARE = 0.3, 0.8
 """What holding a part of a joined word, or another form of a word, counts beside the word itself."""
 _LEAST_STEM = 4
 _SIGN = re.compile(r"[^\w\s]")
+_EDGES = string.punctuation + "“”‘’„‚«»‹›…–—¿¡。、，！？；：「」『』（）【】《》"
+_MOST_SPELT = 4
+"""Words; in a longer query the spelling of one is not looked at: few chunks hold all of them."""
 _LONGEST_SPELLING = 200
 """Characters; a longer query with signs in it is not looked for as it is spelt."""
 _ENDING = re.compile(r"(?:ings?|ed|es|s|e|er|ers|en|em|ly|ies|y|ung|ungen|ment|ments|ation|ations|ions?)$")
@@ -31,14 +35,14 @@ def parse_query(text: str) -> KeywordQuery:
     term: its parts in a row. Runs of scripts without spaces (Chinese, Japanese, …) become pairs of characters.
     """
     text = text[:MAX_CHARACTERS]
-    atoms = [part for word in text.split() for part in split_scripts(fold(word)) if _tokens(part)]
+    atoms = [part for word in text.split() for part in split_scripts(fold(word)) if tokens(part)]
     terms: dict[str, Term] = {}
     stopped: dict[str, Term] = {}
     for atom in atoms:
         if UNSPACED_RUN.fullmatch(atom):
-            _add_pairs(atom, terms)
+            _add_pairs(atom, terms, stopped)
             continue
-        term = _term(_tokens(atom))
+        term = _term(tokens(atom))
         (stopped if len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS else terms)[term.fts] = term
     dropped = bool(terms) and bool(stopped)
     chosen = list((terms or stopped).values())[:MAX_TERMS]
@@ -46,12 +50,14 @@ def parse_query(text: str) -> KeywordQuery:
     if phrase is not None and len(chosen) == 1 and chosen[0].fts == phrase.fts:
         phrase = None
     stripped = text.strip().replace("\0", "")
+    words = tuple(word for word in (plain(word).strip(_EDGES) for word in text.split()) if word)
     return KeywordQuery(
         terms=tuple(chosen),
         phrase=phrase,
         related=tuple(_related(chosen))[:MAX_TERMS],
         literal=stripped,
         spelling=len(stripped) <= _LONGEST_SPELLING and bool(_SIGN.search(stripped)),
+        words=words if len(words) <= _MOST_SPELT else (),
         distinctive=not dropped or len(chosen) > 1 or bool(_IDENTIFIER.search(text)),
     )
 
@@ -62,16 +68,16 @@ def _phrase(atoms: list[str]) -> Term | None:
     Behind a run of an unspaced script the index holds its last character alone; a run at the query's end may go
     on in the text, so there a single character is a prefix and longer runs end with their last pair.
     """
-    tokens: list[str] = []
+    row: list[str] = []
     for number, atom in enumerate(atoms):
-        tokens.extend(_tokens(atom))
+        row.extend(tokens(atom))
         if UNSPACED_RUN.fullmatch(atom) and len(atom) > 1 and number < len(atoms) - 1:
-            tokens.append(atom[-1])
-    if not 1 < len(tokens) <= 2 * MAX_TERMS:
+            row.append(atom[-1])
+    if not 1 < len(row) <= 2 * MAX_TERMS:
         return None
     if len(atoms[-1]) == 1 and UNSPACED_RUN.fullmatch(atoms[-1]):
-        return Term(f'"{" ".join(tokens)}"*', (*tokens[:-1], f"{tokens[-1]}*"))
-    return _term(tokens)
+        return Term(f'"{" ".join(row)}"*', (*row[:-1], f"{row[-1]}*"))
+    return _term(row)
 
 
 def _related(terms: list[Term]) -> Iterator[Related]:
@@ -94,27 +100,16 @@ def _stem(token: str) -> str | None:
     return stem if len(stem) >= _LEAST_STEM else token
 
 
-def _tokens(atom: str) -> list[str]:
-    """The tokens that the keyword index holds for a folded part of a word, in order."""
-    found: list[str] = []
-    for part in split_scripts(atom):
-        if UNSPACED_RUN.fullmatch(part):
-            found.extend(part[i : i + 2] for i in range(len(part) - 1)) if len(part) > 1 else found.append(part)
-        else:
-            found.extend(WORD.findall(part))
-    return found
-
-
-def _add_pairs(folded: str, terms: dict[str, Term]) -> None:
+def _add_pairs(folded: str, terms: dict[str, Term], stopped: dict[str, Term]) -> None:
     if len(folded) == 1:
         terms[folded] = Term(f'"{folded}"*', (f"{folded}*",))
         return
-    for token in _tokens(folded):
-        terms.setdefault(token, _one(token))
+    for token in tokens(folded):
+        (stopped if token in STOP_PAIRS else terms).setdefault(token, _one(token))
 
 
-def _term(tokens: list[str]) -> Term:
-    return Term(f'"{" ".join(tokens)}"', tuple(tokens))
+def _term(row: list[str]) -> Term:
+    return Term(f'"{" ".join(row)}"', tuple(row))
 
 
 def _one(token: str) -> Term:

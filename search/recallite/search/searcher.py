@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import apsw
 
-from recallite.embeddings.calibration import DEFAULT, calibration_of
+from recallite.embeddings.calibration import Calibration, calibration_of
 from recallite.errors import IndexUnusableError
 from recallite.index.connection import Snapshot, damaged
 from recallite.index.filters import Filter
 from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
+from recallite.search.background import Background
 from recallite.search.connections import OpenIndex, SearchConnections
-from recallite.search.crowding import FEWEST_NOTES, give_way, session_files
-from recallite.search.fusion import Fusion, Scored, Weights, fuse, passing
+from recallite.search.crowding import FEWEST_NOTES, session_files
+from recallite.search.fusion import Fusion, Scored, Weights, fuse
+from recallite.search.hits import Folders, hits_of
+from recallite.search.ordering import Ordering, ordered
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
-from recallite.search.snippet import snippet
-from recallite.types import Hit, Mode, ScoreParts, SearchReply, Source
+from recallite.types import Hit, Mode, SearchReply, Source
 from recallite.workspace.text import without_surrogates
 
 MAX_CANDIDATES = 200
@@ -49,6 +49,7 @@ class SearchSettings:
     weights: Weights
     fusion: Fusion
     candidate_multiplier: int
+    ordering: Ordering = field(default_factory=Ordering)
 
     @property
     def candidates(self) -> int:
@@ -83,6 +84,19 @@ class Searcher:
         self.settings = settings
         self._connections = connections
         self._questions = questions
+        self.today = settings.ordering.today
+        """The day that ages are counted from."""
+
+    def with_settings(self, settings: SearchSettings, *, questions: QuestionEmbedder | None = None) -> Searcher:
+        """A searcher of the same index with other settings; it shares this one's connections."""
+        return Searcher(settings, self._connections, questions if questions is not None else self._questions)
+
+    def indexed_paths(self) -> set[str]:
+        """The paths of all files in the index. Raises IndexUnusableError."""
+        index = self._connections.get()
+        with index.reader.reading() as connection:
+            generation = index.reader.snapshot().generation
+            return {row[0] for row in fetch(connection, "SELECT path FROM files WHERE generation = ?", (generation,))}
 
     def search(self, text: str, *, max_results: int, min_score: float, where: Filter, explain: bool) -> SearchReply:
         """Raises IndexUnusableError when there is no index to ask; no query text can raise."""
@@ -112,12 +126,8 @@ class Searcher:
             asked = replace(asked, where=asked.where.within(self.settings.sources, index.reader, now.generation))
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
-            sides = self._candidates(index, now, asked.query, vector, reason, asked.where)
-            chosen = passing(sides.scored, asked.min_score)
-            if "sessions" in self.settings.sources:
-                files = session_files(index.reader.connection, [each.chunk_id for each in chosen])
-                chosen = give_way(chosen, files, min_score=asked.min_score)
-            hits = self._hits(index, chosen[: asked.max_results], asked.query, asked.explain)
+            sides = self._candidates(index, now, asked, vector, reason)
+            hits = self._hits(index, sides.scored, asked)
             pending = _pending(index, now)
             reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
         space = now.space if sides.mode != "keyword" else None
@@ -137,21 +147,39 @@ class Searcher:
             return None, self._questions.choice.reason or "nothing is embedded yet"
         return self._questions.embed(text, space)
 
+    def _hits(self, index: OpenIndex, scored: list[Scored], asked: _Asked) -> list[Hit]:
+        settings = self.settings
+        chosen = ordered(
+            index.reader.connection,
+            scored,
+            ordering=settings.ordering,
+            today=self.today(),
+            min_score=asked.min_score,
+            count=asked.max_results,
+            has_sessions="sessions" in settings.sources,
+        )
+        folders = Folders(settings.workspace, settings.sessions_dir)
+        return hits_of(index.reader.connection, chosen, asked.query, folders=folders, explain=asked.explain)
+
     def _candidates(
         self,
         index: OpenIndex,
         snapshot: Snapshot,
-        query: KeywordQuery,
+        asked: _Asked,
         vector: Vector | None,
         reason: str | None,
-        where: Filter,
     ) -> _Sides:
-        limit = self.settings.candidates
+        limit, where, query = self.settings.candidates, asked.where, asked.query
         space = snapshot.space
         cosines: dict[int, float] = {}
+        background: Background | None = None
         if vector is not None and space is not None:
             try:
+                background = index.backgrounds.of(asked.text, vector, space)
                 cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+                if background is not None and background.neutral is not None:
+                    others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
+                    cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
             except apsw.SQLError as error:
                 # sqlite-vec reports damage in its tables as an error of the statement.
                 vector = None
@@ -168,11 +196,9 @@ class Searcher:
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
         cosines.update(index.vector.cosines(vector, missing, space=space))
         calibration = calibration_of(space.provider, space.model, space.floor, space.middle)
-        background = index.vector.background(vector, space=space)
-        if background is not None:
-            calibration = calibration.at(background)
+        scores, foreign = self._calibrated(index, cosines, calibration, background)
         weights = self.settings.weights if use_keyword else Weights(vector=1.0, text=0.0)
-        scored = fuse(words, cosines, weights=weights, calibration=calibration, fusion=self.settings.fusion)
+        scored = fuse(words, cosines, scores, weights=weights, fusion=self.settings.fusion, foreign=foreign)
         mode: Mode = "hybrid" if use_keyword else "vector"
         return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
 
@@ -193,68 +219,21 @@ class Searcher:
         files = session_files(index.reader.connection, found)
         return replace(where, sources=("memory",)) if len(found) - len(files) < FEWEST_NOTES else None
 
+    def _calibrated(
+        self, index: OpenIndex, cosines: dict[int, float], calibration: Calibration, background: Background | None
+    ) -> tuple[dict[int, float], frozenset[int]]:
+        """The vector score of each chunk, and which chunks are in another language than the question."""
+        if background is None or not background.by_language:
+            scale = calibration.at(background.floor) if background is not None else calibration
+            return {id_: scale.score(cosine) for id_, cosine in cosines.items()}, frozenset()
+        languages = index.backgrounds.languages(cosines)
+        scales = {name: calibration.at(background.floor_of(name)) for name in {*languages.values()}}
+        scores = {id_: scales[languages[id_]].score(cosine) for id_, cosine in cosines.items()}
+        return scores, frozenset(id_ for id_, name in languages.items() if background.is_foreign(name))
+
     def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
         only_text = Weights(vector=0.0, text=1.0)
-        return fuse(words, {}, weights=only_text, calibration=DEFAULT)
-
-    def _hits(self, index: OpenIndex, chosen: Sequence[Scored], query: KeywordQuery, explain: bool) -> list[Hit]:
-        hits = []
-        for scored in chosen:
-            rows = fetch(
-                index.reader.connection,
-                "SELECT f.path, f.source, f.size, f.mtime_ns, f.ctime_ns, f.hash, c.start_line, c.end_line, c.text "
-                "FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id = ?",
-                (scored.chunk_id,),
-            )
-            if not rows:
-                continue  # a vector whose chunk went while the extension was missing
-            path, source, *state, start, end, text = rows[0]
-            parts = ScoreParts(scored.keyword, scored.vector, scored.cosine, scored.bm25, scored.exact)
-            hits.append(
-                Hit(
-                    path=path,
-                    start_line=start,
-                    end_line=end,
-                    score=scored.score,
-                    snippet=snippet(text, query),
-                    source=source,
-                    chunk_id=scored.chunk_id,
-                    stale=self._is_stale(source, path, *state),
-                    parts=parts if explain else None,
-                )
-            )
-        return hits
-
-    def _is_stale(self, source: Source, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes) -> bool:
-        if source == "sessions":
-            return _rewritten(self.settings.sessions_dir / path.partition("/")[2], size, mtime_ns)
-        return _changed(self.settings.workspace / path, size, mtime_ns, ctime_ns, hash_)
-
-
-def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:
-    """Whether a transcript is more than what it was with something added."""
-    try:
-        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
-    except OSError:
-        return True
-    return info.st_size < size or (info.st_size == size and info.st_mtime_ns != mtime_ns)
-
-
-def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
-    """Whether the file is no longer as it was indexed. Its content is read only when nothing but ctime differs."""
-    try:
-        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
-        if (info.st_size, info.st_mtime_ns) != (size, mtime_ns):
-            return True
-        if ctime_ns in (0, info.st_ctime_ns) or size > _LARGEST_READ:
-            return False
-        return hashlib.sha256(location.read_bytes()).digest() != hash_
-    except OSError:
-        return True
-
-
-_LARGEST_READ = 1_000_000
-"""Bytes; a larger file that differs in nothing but its change time is taken for unchanged until the next scan."""
+        return fuse(words, {}, {}, weights=only_text)
 
 
 def _space_id(snapshot: Snapshot) -> int | None:

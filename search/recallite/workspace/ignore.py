@@ -75,6 +75,12 @@ class IgnoreRules:
                 return verdict
         return False
 
+    def holds(self, path: str) -> bool:
+        """Whether a pattern matches the file of this index path, or a folder that it lies in."""
+        parts = tuple(part for part in path.split("/") if part)
+        folders = (parts[:end] for end in range(1, len(parts)))
+        return any(self.ignores(folder, is_dir=True) for folder in folders) or self.ignores(parts, is_dir=False)
+
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:

@@ -27,6 +27,7 @@ Load = Callable[..., Settings]
 SEARCH = "agents.defaults.memorySearch"
 SAMPLES: Mapping[str, object] = {
     "agents.defaults.workspace": "/w",
+    "agents.defaults.userTimezone": "Asia/Tokyo",
     "agents.list[].id": "work",
     "agents.list[].default": True,
     "agents.list[].workspace": "/w",
@@ -86,6 +87,7 @@ SAMPLES: Mapping[str, object] = {
     f"{SEARCH}.query.hybrid.mmr.lambda": 0.5,
     f"{SEARCH}.query.hybrid.temporalDecay.enabled": True,
     f"{SEARCH}.query.hybrid.temporalDecay.halfLifeDays": 1,
+    f"{SEARCH}.query.hybrid.temporalDecay.evergreen": ["runbooks/"],
     f"{SEARCH}.cache.enabled": False,
     f"{SEARCH}.cache.maxEntries": 1,
     "agents.defaults.compaction.reserveTokensFloor": 1,

@@ -66,6 +66,7 @@ def test_the_files_are_named(load: Load, home: Path) -> None:
         "cache": str(home / ".openclaw" / "memory" / "b.cache.sqlite"),
         "sessions": str(home / ".openclaw" / "agents" / "b" / "sessions"),
         "toolsEnabled": True,
+        "userTimezone": None,
     }
 
 

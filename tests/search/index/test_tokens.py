@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recallite.index.keyword import WORD
-from recallite.index.tokens import UNSPACED_RUN, fold, index_form
+from recallite.index.tokens import UNSPACED_RUN, WORD, fold, index_form
 
 
 @pytest.mark.parametrize(

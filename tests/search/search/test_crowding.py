@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from recallite.search.crowding import CHUNKS_IN_FULL, give_way
 from recallite.search.fusion import Scored
+from recallite.types import ScoreParts
 
 
 def hit(chunk: int, score: float, *, exact: bool = False) -> Scored:
-    return Scored(chunk, score, score, score, None, None, exact)
+    return Scored(chunk, score, ScoreParts(score, score, exact=exact))
 
 
 def test_the_third_chunk_of_a_session_gives_way_to_a_note_that_is_nearly_as_good() -> None:
@@ -45,8 +46,8 @@ def test_what_always_holds(found: list[tuple[float, bool, int]], min_score: floa
     best = max((score for score, exact, _ in found if not exact), default=0.0)
     scored = [hit(n, max(score, best) if exact else score, exact=exact) for n, (score, exact, _) in enumerate(found)]
     scored = sorted(
-        (each for each in scored if each.exact or each.score >= min_score),
-        key=lambda each: (-each.score, not each.exact, each.chunk_id),
+        (each for each in scored if each.parts.exact or each.score >= min_score),
+        key=lambda each: (-each.score, not each.parts.exact, each.chunk_id),
     )
     files = {n: file for n, (_, _, file) in enumerate(found) if file}
 
@@ -54,8 +55,8 @@ def test_what_always_holds(found: list[tuple[float, bool, int]], min_score: floa
 
     assert {each.chunk_id for each in result} == {each.chunk_id for each in scored}
     assert [each.score for each in result] == sorted((each.score for each in result), reverse=True)
-    assert all(each.exact or each.score >= min_score for each in result)
-    exact = [place for place, each in enumerate(result) if each.exact]
+    assert all(each.parts.exact or each.score >= min_score for each in result)
+    exact = [place for place, each in enumerate(result) if each.parts.exact]
     assert exact == list(range(len(exact)))
     before = {each.chunk_id: each.score for each in scored}
     assert all(each.score <= before[each.chunk_id] for each in result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,12 @@ from recallite.search.fusion import Weights, fuse, passing
 
 CALIBRATION = Calibration(0.1, 0.4)
 WEIGHTS = Weights(0.7, 0.3)
+
+
+def fused(hits, cosines, **options):
+    return fuse(hits, cosines, {id_: CALIBRATION.score(cosine) for id_, cosine in cosines.items()}, **options)
+
+
 UNIT = st.floats(0, 1)
 HITS = st.lists(
     st.builds(KeywordHit, st.integers(1, 50), UNIT, st.just(-1.0), st.booleans()), unique_by=lambda h: h.chunk_id
@@ -20,18 +27,18 @@ COSINES = st.dictionaries(st.integers(1, 50), st.floats(-1, 1))
 
 @given(HITS, COSINES, st.sampled_from(["weighted", "rrf"]))
 def test_scores_stay_in_bounds_and_exact_hits_come_first(hits, cosines, fusion) -> None:
-    scored = fuse(hits, cosines, weights=WEIGHTS, calibration=CALIBRATION, fusion=fusion)
+    scored = fused(hits, cosines, weights=WEIGHTS, fusion=fusion)
 
     assert all(0 <= s.score <= 1 for s in scored)
     assert [s.score for s in scored] == sorted((s.score for s in scored), reverse=True)
-    best_other = max((s.score for s in scored if not s.exact), default=0)
-    assert all(s.score >= best_other for s in scored if s.exact)
+    best_other = max((s.score for s in scored if not s.parts.exact), default=0)
+    assert all(s.score >= best_other for s in scored if s.parts.exact)
     assert {s.chunk_id for s in scored} == {h.chunk_id for h in hits} | cosines.keys()
 
 
 def test_weights_alone_decide_without_exact_hits() -> None:
     hits = [KeywordHit(1, 0.9, -3.0, False)]
-    scored = fuse(hits, {2: 1.0}, weights=WEIGHTS, calibration=CALIBRATION)
+    scored = fused(hits, {2: 1.0}, weights=WEIGHTS)
 
     assert [(s.chunk_id, round(s.score, 3)) for s in scored] == [(2, 0.7), (1, 0.27)]
 
@@ -39,7 +46,7 @@ def test_weights_alone_decide_without_exact_hits() -> None:
 def test_no_text_weight_means_no_lift() -> None:
     hits = [KeywordHit(1, 1.0, -3.0, True)]
 
-    scored = fuse(hits, {2: 0.9}, weights=Weights(1.0, 0.0), calibration=CALIBRATION)
+    scored = fused(hits, {2: 0.9}, weights=Weights(1.0, 0.0))
 
     assert scored[0].chunk_id == 2
 
@@ -73,6 +80,35 @@ def test_a_calibration_is_measured_from_unrelated_texts() -> None:
 
 def test_when_nothing_reaches_the_minimum_the_best_are_shown() -> None:
     hits = [KeywordHit(1, 0.4, -3.0, False), KeywordHit(2, 0.05, -0.5, False)]
-    scored = fuse(hits, {}, weights=Weights(0.0, 1.0), calibration=CALIBRATION)
+    scored = fused(hits, {}, weights=Weights(0.0, 1.0))
 
     assert [s.chunk_id for s in passing(scored, 0.9)] == [1]
+
+
+def test_few_words_count_little_and_take_nothing_from_what_was_found_by_meaning() -> None:
+    weak = [KeywordHit(1, 0.035, -1.0, False)]
+    strong = [KeywordHit(1, 0.35, -1.0, False)]
+    cosines = {2: 1.0}
+
+    none = {s.chunk_id: s.score for s in fused([], cosines, weights=WEIGHTS)}
+    few = {s.chunk_id: s.score for s in fused(weak, cosines, weights=WEIGHTS)}
+    many = {s.chunk_id: s.score for s in fused(strong, cosines, weights=WEIGHTS)}
+
+    assert none == {2: pytest.approx(1.0)}
+    assert few == {1: pytest.approx(0.03 * 0.035), 2: pytest.approx(0.97)}
+    assert many == {1: pytest.approx(0.3 * 0.35), 2: pytest.approx(0.7)}
+
+
+def test_a_chunk_of_another_language_is_scored_by_its_vector_alone() -> None:
+    words = [KeywordHit(1, 0.5, -1.0, False), KeywordHit(3, 0.1, -1.0, False)]
+    cosines = {1: 0.7, 2: 0.7, 3: 0.7, 4: 0.7}
+
+    scores = {s.chunk_id: s.score for s in fused(words, cosines, weights=WEIGHTS, foreign={2, 3})}
+
+    vector = CALIBRATION.score(0.7)
+    assert scores == {
+        1: pytest.approx(0.7 * vector + 0.3 * 0.5),
+        2: pytest.approx(vector),
+        3: pytest.approx(0.7 * vector + 0.3 * 0.1),
+        4: pytest.approx(0.7 * vector),
+    }

@@ -1,0 +1,115 @@
+"""The silent turn before a session is compacted, in which the model writes down what should last."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from datetime import datetime
+from typing import Literal
+
+from recallite.config import AgentSettings
+from recallite.errors import MemoryWriteError
+from recallite.memory.store import read_entry, update_entry
+from recallite.memory.usage import SessionUsage, session_usage
+from recallite.types import FlushTurn
+
+WorkspaceAccess = Literal["rw", "ro", "none"]
+NO_REPLY = "NO_REPLY"
+_HINT = f"If there is nothing to store, or when you are done, answer {NO_REPLY}."
+_DAY = "YYYY-MM-DD"
+_SILENT = re.compile(rf"\W*{NO_REPLY}\W*", re.ASCII)
+
+
+def memory_flush(
+    settings: AgentSettings,
+    *,
+    session_key: str,
+    context_window: int,
+    tokens: int | None = None,
+    transcript_bytes: int | None = None,
+    workspace_access: WorkspaceAccess = "rw",
+    now: datetime | None = None,
+) -> FlushTurn:
+    """Whether the turn is due now, why, and its two prompts.
+
+    It is due once in a compaction cycle, when `tokens` reach contextWindow − reserveTokensFloor −
+    softThresholdTokens, or the transcript reaches forceFlushTranscriptBytes. Without `tokens` or
+    `transcript_bytes` they are taken from sessions.json and the transcript. Call `mark_flushed` after the turn.
+    Never raises for what it reads; the reason says what was wrong.
+    """
+    flush = settings.compaction.memory_flush
+    why_not = _why_not(settings, workspace_access)
+    if why_not is None:
+        try:
+            entry = read_entry(settings.sessions_dir, session_key)
+        except MemoryWriteError as error:
+            why_not = str(error)
+        else:
+            if entry.get("memoryFlushCompactionCount") == (entry.get("compactionCount") or 0):
+                why_not = "it has been done in this compaction cycle"
+            elif tokens is None or transcript_bytes is None:
+                found = session_usage(settings.sessions_dir, entry)
+                tokens = tokens if tokens is not None else found.tokens
+                transcript_bytes = transcript_bytes if transcript_bytes is not None else found.transcript_bytes
+    due, reason = (
+        (False, why_not) if why_not else _reached(settings, context_window, SessionUsage(tokens, transcript_bytes))
+    )
+    day = (now if now is not None else datetime.now(settings.zone)).date().isoformat()
+    defaults = type(flush)()
+    return FlushTurn(
+        due=due,
+        reason=reason,
+        prompt=_prompt(flush.prompt, defaults.prompt, day),
+        system_prompt=_prompt(flush.system_prompt, defaults.system_prompt, day),
+        note=f"memory/{day}.md",
+    )
+
+
+def mark_flushed(settings: AgentSettings, session_key: str) -> None:
+    """Note in sessions.json that this cycle's turn is done; no other field is touched. Raises MemoryWriteError."""
+    update_entry(
+        settings.sessions_dir,
+        session_key,
+        lambda entry: {
+            "memoryFlushAt": int(time.time() * 1000),
+            "memoryFlushCompactionCount": entry.get("compactionCount") or 0,
+        },
+    )
+
+
+def is_silent(answer: str) -> bool:
+    """Whether a model's answer is NO_REPLY and nothing more, and so is not to be delivered."""
+    return _SILENT.fullmatch(answer) is not None
+
+
+def _why_not(settings: AgentSettings, access: WorkspaceAccess) -> str | None:
+    if not settings.compaction.memory_flush.enabled:
+        return "compaction.memoryFlush.enabled is false"
+    if access != "rw":
+        return f"the session has no right to write notes (workspaceAccess {access})"
+    if not settings.workspace.is_dir():
+        return f"the workspace {settings.workspace} does not exist"
+    if not os.access(settings.workspace, os.W_OK):
+        return f"the workspace {settings.workspace} is read-only"
+    return None
+
+
+def _reached(settings: AgentSettings, context_window: int, usage: SessionUsage) -> tuple[bool, str]:
+    compaction = settings.compaction
+    threshold = context_window - compaction.reserve_tokens_floor - compaction.memory_flush.soft_threshold_tokens
+    if usage.tokens is not None and threshold > 0 and usage.tokens >= threshold:
+        return True, f"{usage.tokens} tokens of {threshold} before which notes are saved"
+    forced = compaction.memory_flush.force_flush_transcript_bytes
+    if forced and usage.transcript_bytes is not None and usage.transcript_bytes >= forced:
+        return True, f"the transcript has {usage.transcript_bytes} bytes, at {forced} notes are saved"
+    if usage.tokens is None:
+        return False, "the session's tokens are not known"
+    return False, f"{usage.tokens} tokens; notes are saved at {max(0, threshold)}"
+
+
+def _prompt(text: str, default: str, day: str) -> str:
+    text = text if text.strip() else default
+    if NO_REPLY not in text:
+        text = f"{text.rstrip()}\n{_HINT}"
+    return text.replace(_DAY, day)
