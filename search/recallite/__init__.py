@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         ScoreParts,
         SearchReply,
         SessionContext,
+        SkippedLine,
         Source,
         WrittenNote,
     )
@@ -89,6 +90,7 @@ __all__ = [
     "SearchReply",
     "SessionContext",
     "Settings",
+    "SkippedLine",
     "Source",
     "UnknownAgentError",
     "WrittenNote",
@@ -128,6 +130,7 @@ _HOMES = {
             "ScoreParts",
             "SearchReply",
             "SessionContext",
+            "SkippedLine",
             "Source",
             "WrittenNote",
         ),

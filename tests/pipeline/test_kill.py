@@ -17,6 +17,7 @@ from recallite.index.extension import VectorExtension
 from recallite.index.rows import fetch
 from recallite.testing.behaviours import Delay
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
+from recallite.testing.transcripts import append, compaction, dialogue, write_transcript
 
 KILLS = 50
 
@@ -62,10 +63,38 @@ def test_fifty_kills_lose_nothing_and_pay_for_nothing_twice(lab) -> None:
     assert _strays(lab.settings.index_path.parent) == []
 
 
-def _start(lab) -> subprocess.Popen[bytes]:
+@pytest.mark.slow
+def test_a_growing_session_outlives_kills(lab, make_lab) -> None:
+    rng = random.Random(5)
+    lab.memory_search = {
+        "provider": "openai",  # without a key: by keyword
+        "sources": ["sessions"],
+        "experimental": {"sessionMemory": True},
+        "cache": {"enabled": False},
+    }
+    path = write_transcript(lab.sessions, "a.jsonl", dialogue(20_000))
+    for turn in range(8):
+        process = _start(lab, key="")
+        _wait_for_lease(lab, process)
+        time.sleep(rng.random() * 0.7)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        _check_whole(lab.settings.index_path)
+        append(path, dialogue(500, first=20_000 + 500 * turn))
+        if turn == 5:
+            append(path, compaction())
+        elif turn == 6:
+            path.write_bytes(path.read_bytes()[:-300_000])
+    _start(lab, key="").wait(timeout=120)
+    lab.model = None
+
+    assert lab.session_chunks() == lab.session_chunks_made_anew(make_lab)
+
+
+def _start(lab, *, key: str = PLANTED_KEY) -> subprocess.Popen[bytes]:
     _ = lab.settings
     command = [sys.executable, "-m", "recallite.cli.main", "--config", str(lab.root / "openclaw.json"), "index"]
-    env = {**os.environ, "OPENCLAW_STATE_DIR": str(lab.root / "state"), "OPENAI_API_KEY": PLANTED_KEY}
+    env = {**os.environ, "OPENCLAW_STATE_DIR": str(lab.root / "state"), "OPENAI_API_KEY": key}
     with (lab.root / "output.txt").open("wb") as output:
         return subprocess.Popen(command, env=env, stdout=output, stderr=output)
 

@@ -264,7 +264,7 @@ def test_a_long_session_does_not_keep_a_note_out(lab: Lab, model: str | None) ->
     for query in (
         "which vlan is the printer on",
         "router firmware",
-        "printer vlan router",
+        "the vlan of the router and its printer",
         "the network of the printer",
     ):
         assert "memory/net.md" in lab.paths(query)[:3], query

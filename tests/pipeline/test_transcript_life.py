@@ -58,7 +58,9 @@ def test_an_archive_that_was_never_indexed_is_found(lab: Lab) -> None:
     assert lab.paths("numbat") == [f"sessions/old.jsonl.reset.{TIME}"]
 
 
-@pytest.mark.parametrize("way", ["deleted", "renamed .deleted", "renamed .bak", "source taken out", "folder gone"])
+@pytest.mark.parametrize(
+    "way", ["deleted", "renamed .deleted", "renamed .bak", "source taken out", "reset, source out", "folder gone"]
+)
 def test_what_is_deleted_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
     lab.note("memory/note.md", "the note about aardvarks")
     path = write_transcript(lab.sessions, "a.jsonl", user("the secret numbatword"), dialogue(800))
@@ -72,11 +74,14 @@ def test_what_is_deleted_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
         path.rename(path.with_name(f"a.jsonl{way.split()[1]}.{TIME}"))
     elif way == "source taken out":
         lab.memory_search = {}
+    elif way == "reset, source out":
+        path.rename(path.with_name(f"a.jsonl.reset.{TIME}"))
+        lab.memory_search = {}
     else:
         path.parent.rename(lab.root / "elsewhere")
     lab.sync(SCAN)
 
-    assert not [text for name, *_, text in lab.session_chunks() if name == "sessions/a.jsonl"]
+    assert not [text for name, *_, text in lab.session_chunks() if name != "sessions/b.jsonl"]
     assert b"numbatword" not in _bytes(lab)
     assert bool(lab.session_chunks()) is (way in ("deleted", "renamed .deleted", "renamed .bak"))
     assert lab.memory().status().health == "ok"
@@ -207,3 +212,19 @@ def test_the_index_is_written_with_the_settings_that_it_asks_for(lab: Lab) -> No
         "temp_store": 2,
         "cache_size": -65536,
     }
+
+
+def test_a_session_comes_back_after_damage_even_below_the_thresholds(lab: Lab) -> None:
+    write_transcript(lab.sessions, "a.jsonl", user("the numbat"))
+    lab.index()
+    data = bytearray(lab.settings.index_path.read_bytes())
+    data[4096 : 4096 * 20] = b"\xff" * len(data[4096 : 4096 * 20])
+    lab.close()
+    lab.settings.index_path.write_bytes(data)
+
+    result = lab.sync(SCAN)
+    while result.more:
+        result = lab.sync()
+
+    assert list(lab.settings.index_path.parent.glob("*.damaged-*"))
+    assert lab.paths("numbat") == ["sessions/a.jsonl"]

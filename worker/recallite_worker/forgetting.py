@@ -23,14 +23,14 @@ def must_forget(store: IndexStore, generation: int) -> None:
     set_meta(store.connection, f"{_MARK}{generation}", 1)
 
 
-def forget(store: IndexStore, stop: Callable[[], bool]) -> None:
-    """Merge the keyword indexes that are marked, in short transactions; goes on another time when stopped."""
+def forget(store: IndexStore, stop: Callable[[], bool]) -> bool:
+    """Merge the keyword indexes that are marked, in short transactions; False when stopped: it goes on another time."""
     for key, step in fetch(store.connection, f"SELECT key, value FROM meta WHERE key GLOB '{_MARK}*'"):
         table = fts_table(int(str(key).removeprefix(_MARK)))
         pages = -_PAGES if step == 1 else _PAGES  # the sign begins a merge of all parts
         while has_table(store.connection, table):
             if stop():
-                return
+                return False
             with store.transaction() as connection:
                 before = connection.total_changes()
                 connection.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (pages,))
@@ -41,6 +41,7 @@ def forget(store: IndexStore, stop: Callable[[], bool]) -> None:
                 break
         with store.transaction() as connection:
             set_meta(connection, str(key), None)
+    return True
 
 
 _CHANGES_OF_NOTHING = 2

@@ -37,6 +37,8 @@ class IndexStore:
         self.epoch = epoch
         self.vec_reason = vec_reason
         """Why vec0 cannot be used; None when it can."""
+        self.is_replaced = False
+        """Whether a damaged index was moved aside and this one begun in its place: all has to be indexed."""
         self._began: float | None = None
 
     @contextmanager
@@ -121,7 +123,9 @@ def open_store(path: Path, *, epoch: int, extension: VectorExtension) -> IndexSt
         return _open(path, epoch, extension)
     except (apsw.CorruptError, apsw.NotADBError) as error:
         quarantine(path, error)
-        return _open(path, epoch, extension)
+        store = _open(path, epoch, extension)
+        store.is_replaced = True
+        return store
 
 
 def _open(path: Path, epoch: int, extension: VectorExtension) -> IndexStore:

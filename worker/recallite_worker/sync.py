@@ -65,6 +65,8 @@ def sync_agent(
         try:
             store = open_store(settings.index_path, epoch=lease.epoch, extension=extension_of(settings))
             try:
+                if store.is_replaced:
+                    queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
                 run = _Slice(settings, queue, store, embedders, observe)
                 run.lane = lane
                 run.stop = lambda: stop() or time.monotonic() - began > seconds
@@ -76,7 +78,7 @@ def sync_agent(
             # The slice also uses the cache. A healthy index must not go because the cache is damaged.
             damaged = settings.cache_path if EmbeddingCache.is_damaged(settings.cache_path) else settings.index_path
             quarantine(damaged, error)
-            queue.mark(settings.agent, [SCAN])
+            queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
             result = SyncResult(settings.agent, more=True)
         except apsw.Error as error:
             raise IndexUnusableError(
@@ -244,7 +246,7 @@ class _Slice:
         if self.generations.flip(spaces, text_complete=text_complete):
             logger.info("agent %s: the rebuilt index answers now", self.settings.agent)
         self.generations.drop_retired()
-        forget(self.store, self.stop)
+        forgotten = forget(self.store, self.stop)
         if text_complete:
             compact_when_wasteful(self.store, spaces)
         waiting = sum(VectorWriter(self.store, space).pending_count() for space in spaces)
@@ -255,7 +257,7 @@ class _Slice:
             # A provider that fails is not asked again at once: `retry_after_seconds` says when.
             interrupted = self.stop() and self.result.provider_reason is None
             left = waiting - self.result.vectors_in_batch
-            self.result.more = not text_complete or (interrupted and left > 0)
+            self.result.more = not text_complete or not forgotten or (interrupted and left > 0)
         self.result.more = self.result.more or vectors.switched
         if text_complete and waiting == 0:
             with self.store.transaction() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,7 @@ class TranscriptUpdate:
         self.outcome = TranscriptOutcome()
         self._folder = settings.sessions_dir
         self._found = find_session(path, settings)
+        self._is_source = "sessions" in settings.search.sources
         self._reads_compacted_anew = settings.search.sync.sessions.post_compaction_force
         self._stop = stop
 
@@ -63,8 +64,12 @@ class TranscriptUpdate:
         """Whether it would take long."""
         if self._found is None:
             return False
-        known = [row.size for writer in writers if (row := writer.file(self.path)) is not None]
-        return self._found.size - min(known, default=0) > BULK_BYTES
+        read = [progress.end if (progress := self._progress(writer)) is not None else 0 for writer in writers]
+        return self._found.size - min(read, default=0) > BULK_BYTES
+
+    def _progress(self, writer: TextWriter) -> TranscriptProgress | None:
+        row = writer.file(self.path)
+        return writer.transcript(row.id) if row is not None else None
 
     def run(self, writers: Sequence[TextWriter]) -> TranscriptOutcome:
         """Update all generations; of a transcript that is gone, or is no source any more, nothing is left."""
@@ -94,7 +99,7 @@ class TranscriptUpdate:
 
     def _remove(self, writer: TextWriter) -> None:
         row = writer.file(self.path)
-        if row is None or _follow_archive(writer, row, self._folder):
+        if row is None or (self._is_source and _follow_archive(writer, row, self._folder)):
             return
         writer.remove(self.path)
         must_forget(writer.store, writer.generation.id)
@@ -124,7 +129,7 @@ class _Writing:
         self.added = 0
         self._file_id = 0
         self._progress = TranscriptProgress()
-        self._old: dict[bytes, deque[int]] = defaultdict(deque)
+        self._old: dict[bytes, deque[int]] = {}
         """Chunks of before that may be needed again, by the hash of their text."""
 
     def run(self, reads_compacted_anew: bool) -> bool:
@@ -205,8 +210,8 @@ class _Writing:
     def _put(self, piece: Piece, order: int) -> None:
         for number, chunk in enumerate(piece.chunks, order):
             hash_ = chunk.hash
-            if self._old[hash_]:
-                self.writer.place(self._old[hash_].popleft(), number, chunk)
+            if known := self._old.get(hash_):
+                self.writer.place(known.popleft(), number, chunk)
             else:
                 self.writer.insert(self._file_id, number, chunk, hash_)
                 self.added += 1

@@ -52,11 +52,17 @@ _NAMES = "KEY|TOKEN|SECRET|PASSWORD|PASSWD"
 _RULES = (
     # A private key comes first: nothing of its inside may be taken for something smaller.
     _rule("-----begin", r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", 0, hide=True),
-    _rule("key token secret passw", rf"{_NAME_START}[A-Z0-9_-]*(?:{_NAMES})\s*[=:]\s*(?:\\?[\"'])?([^\s\"'\\]+)"),
     _rule(
         "key token secret passw",
         r"\\?[\"'](?:api_?key|(?:access|refresh|auth|id)_?token|token|(?:client_?)?secret|password|passwd)\\?[\"']"
         r"\s*:\s*\\?\"((?:[^\"\\]|\\[^\"])+)",
+    ),
+    # Several words in quotes are one secret.
+    _rule("key token secret passw", rf"{_NAME_START}[A-Z0-9_-]*(?:{_NAMES})\s*[=:]\s*\\?\"([^\"\\]{{1,200}})\\?\""),
+    _rule("key token secret passw", rf"{_NAME_START}[A-Z0-9_-]*(?:{_NAMES})\s*[=:]\s*'([^']{{1,200}})'"),
+    _rule(
+        "key token secret passw",
+        rf"{_NAME_START}[A-Z0-9_-]*(?:{_NAMES})(?:\\?[\"'])?\s*[=:]\s*(?:\\?[\"'])?([^\s\"'\\]+)",
     ),
     _rule("--", r"--(?:api[-_]?key|token|secret|password|passwd)(?:\s+|=)(?:\\?[\"'])?([^\s\"'\\]+)"),
     _rule("authorization", r"Authorization\s*[:=]\s*\\?[\"']?(?:Bearer|Basic|Token)\s+([A-Za-z0-9._~+/=-]+)"),

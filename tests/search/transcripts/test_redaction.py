@@ -36,6 +36,8 @@ SECRET = "Zq9Xw8Vu7Ts6Rp5On4Ml3K"
 LEAKS = [
     f"OMADA_TOKEN={SECRET}", f"my_secret : {SECRET}", f"DB_PASSWD='{SECRET}'", f'{{"apiKey": "{SECRET}"}}',
     f'{{"client_secret":"{SECRET}"}}', f'{{\\"password\\": \\"{SECRET}\\"}}', f"--api-key={SECRET}", f"--token '{SECRET}'",
+    f'password: "correct {SECRET} horse"', f"PASSWORD='correct {SECRET} horse'", f'{{"secret": "correct {SECRET} horse"}}',
+    f'"dbPassword": {SECRET}', f'{{"pass_key":"{SECRET}"}}', f"'SIGNING_SECRET': '{SECRET}'",
     f"Authorization: Basic {SECRET}", f"authorization: bearer {SECRET}", f"Bearer {SECRET}", f"sk-{SECRET}",
     f"sk-proj-{SECRET}", f"rk_live_{SECRET}", f"gho_{SECRET}", f"github_pat_{SECRET}", f"glpat-{SECRET}",
     f"xoxp-{SECRET}", f"xapp-{SECRET}", f"gsk_{SECRET}", f"AIza{SECRET}", f"pplx-{SECRET}", f"npm_{SECRET}", f"hf_{SECRET}",
