@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-ALL = ("startup", "indexing", "searching", "retrieval", "pipeline")
+ALL = ("startup", "indexing", "transcripts", "embedding", "searching", "retrieval", "pipeline")
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from recallite.config import Settings
 from recallite.errors import RecalliteError
-from recallite.work import Lane, WorkQueue
+from recallite.work import Errand, WorkQueue
 from recallite.work.dispatch import Publisher
 
 logger = logging.getLogger(__name__)
@@ -52,11 +52,11 @@ class Indexer(Publisher):
     def start(self) -> None:
         self._service.start()
 
-    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
-        self._service.publish(agent, lane, after_seconds=after_seconds)
+    def publish(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
+        self._service.publish(agent, errand, after_seconds=after_seconds)
 
-    def on_the_way(self, lane: Lane) -> Collection[str]:
-        return self._service.on_the_way(lane)
+    def on_the_way(self, errand: Errand) -> Collection[str]:
+        return self._service.on_the_way(errand)
 
     def keep_alive(self) -> None:
         """Start a new service if the threads of the old one have ended."""

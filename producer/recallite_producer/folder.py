@@ -46,9 +46,12 @@ class Folder:
     identity: Identity | None = None
     """Device and inode of what is watched: another folder under the same name has to be watched anew."""
     agents: frozenset[str] = field(init=False)
+    grows: bool = field(init=False)
+    """Whether its files are added to while they are open."""
 
     def __post_init__(self) -> None:
         self.agents = frozenset(root.agent for root in self.roots)
+        self.grows = any(root.source == "sessions" for root in self.roots)
 
     def set(self, mode: Mode, reason: str | None = None, *, is_limited: bool = False) -> None:
         """How it is watched from now on."""

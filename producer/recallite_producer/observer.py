@@ -38,6 +38,9 @@ EVENTS: list[type[FileSystemEvent]] = [
 """What is asked of the kernel: no reads, and of a write its end only, so that neither the indexer nor a program
 that writes a log wakes anything. Creation is always among them: without it new directories are not watched."""
 
+GROWTH_EVENTS: list[type[FileSystemEvent]] = [*EVENTS, FileModifiedEvent]
+"""For transcripts, which an agent may keep open for as long as it talks."""
+
 if not sys.platform.startswith("linux"):
     EVENTS.append(FileModifiedEvent)  # elsewhere the end of a write is not reported
 

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 
 from recallite.config import AgentSettings
-from recallite.workspace import FoundFile, scan_memory
+from recallite.sources import scan_sources
+from recallite.workspace import FoundFile
 from recallite.workspace.files import is_below
 from recallite_producer.roots import Change
 
@@ -54,7 +55,7 @@ class Poller:
             self._stopped.wait(self._seconds)
 
     def _compare(self, agent: str, settings: AgentSettings) -> None:
-        scan = scan_memory(settings.workspace, settings.extra_paths, settings.search.exclude)
+        scan = scan_sources(settings)
         before = self._known.get(agent)
         self._known[agent] = dict(scan.files)
         if before is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from recallite.config import AgentSettings
+from recallite.transcripts.names import is_transcript, transcript_path
 from recallite.types import Source
 from recallite.work import SCAN
 from recallite.workspace.files import NOTES_DIR, ROOT_NAMES, index_path, is_markdown, is_skipped_dir
@@ -38,7 +39,7 @@ class Root:
         if self.only is not None:
             counts = name in self.only and len(parts) == 1 and not is_directory
         elif self.source == "sessions":
-            counts = len(parts) == 1 and not is_directory
+            counts = len(parts) == 1 and not is_directory and is_transcript(name)
         elif any(map(is_skipped_dir, parts if is_directory else parts[:-1])):
             counts = False
         elif self.has_ignore_rules and name in IGNORE_FILES and not is_directory:
@@ -48,7 +49,8 @@ class Root:
         return self._change(parts, is_directory=is_directory) if counts else None
 
     def _change(self, parts: Parts, *, is_directory: bool) -> Change | None:
-        path = index_path(self.workspace, self.path.joinpath(*parts))
+        is_session = self.source == "sessions"
+        path = transcript_path(parts[-1]) if is_session else index_path(self.workspace, self.path.joinpath(*parts))
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
@@ -98,6 +100,15 @@ def roots_of(settings: AgentSettings) -> list[Root]:
     search = settings.search
     if not search.enabled or not search.sync.watch:
         return []
+    roots = _note_roots(settings) if "memory" in search.sources else []
+    if "sessions" in search.sources:
+        roots.append(
+            Root(settings.agent, settings.workspace, settings.sessions_dir, recursive=False, source="sessions")
+        )
+    return roots
+
+
+def _note_roots(settings: AgentSettings) -> list[Root]:
     agent, workspace = settings.agent, settings.workspace
     roots = [
         Root(agent, workspace, workspace, recursive=False, only=frozenset(ROOT_NAMES), may_be_link=True),
@@ -108,9 +119,8 @@ def roots_of(settings: AgentSettings) -> list[Root]:
             only = frozenset({extra.name})
             roots.append(Root(agent, workspace, extra.parent, recursive=False, only=only, may_be_link=True))
         else:
-            roots.append(Root(agent, workspace, extra, recursive=True, has_ignore_rules=True, exclude=search.exclude))
-    if "sessions" in search.sources:
-        roots.append(Root(agent, workspace, settings.sessions_dir, recursive=False, source="sessions"))
+            exclude = settings.search.exclude
+            roots.append(Root(agent, workspace, extra, recursive=True, has_ignore_rules=True, exclude=exclude))
     return roots
 
 

@@ -9,16 +9,17 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Literal
 
 from recallite.config import Settings
+from recallite.transcripts.names import transcript_name
 from recallite.work import SCAN, Lane
 from recallite.work.holder import Holder
 from recallite_producer.debounce import Debouncer
 from recallite_producer.outbox import Outbox, Sender
 from recallite_producer.roots import Change
 from recallite_producer.status import ProducerHealth, status_path, write_status
+from recallite_producer.thresholds import SessionThresholds
 from recallite_producer.timers import ProducerTimes, Timers
 from recallite_producer.watch import Watcher
 
@@ -31,9 +32,6 @@ _BREATH_SECONDS = 0.05
 _FAILURE_SECONDS = 60.0
 """A failure that comes again and again is told, and answered with scans, once in this time."""
 _ERROR_SHOWN_SECONDS = 600.0
-
-SessionChanged = Callable[[str, Path], None]
-"""Called on the producer's thread with the agent and a transcript that has grown, begun or gone."""
 
 
 class ProducerService:
@@ -48,10 +46,8 @@ class ProducerService:
         sender: Sender,
         *,
         times: ProducerTimes | None = None,
-        session_changed: SessionChanged = lambda agent, path: None,
     ) -> None:
         self._times = times or ProducerTimes()
-        self._session_changed = session_changed
         self._agents = [a for a in map(settings.agent, settings.agent_ids) if a.search.enabled]
         self._status_path = status_path(settings.state_dir)
         self._wake = threading.Event()
@@ -60,6 +56,7 @@ class ProducerService:
         self._watcher = Watcher(
             self._agents, self._debouncer.touch, wake=self._wake.set, poll_seconds=self._times.poll_seconds
         )
+        self._sessions = SessionThresholds(self._agents)
         self._outbox = Outbox(sender)
         self._timers = Timers()
         self._state: Literal["starting", "running", "stopped"] = "starting"
@@ -112,6 +109,7 @@ class ProducerService:
         times = self._times
         self._timers.every(times.check_seconds, self._check)
         self._timers.every(times.sweep_seconds, self._outbox.sweep)
+        self._timers.every(times.idle_seconds, self._pass_on_quiet_sessions)
         self._timers.every(times.scan_seconds, self._watcher.try_events_again)
         for agent in self._agents:
             if agent.search.sync.watch:
@@ -137,6 +135,7 @@ class ProducerService:
         finally:
             # After the watches stand, so that nothing falls between the scan and the first event.
             self._scan(agent.agent for agent in self._agents)
+            self._try(self._sessions.begin)
             self._state = "running"
         self._news.set()
         logger.info("%d folders of %d agents are watched", len(self._watcher.states()), len(self._agents))
@@ -162,13 +161,13 @@ class ProducerService:
     def _pass_on(self, changes: Iterable[Change]) -> None:
         paths: dict[str, dict[str, None]] = {}
         for change in changes:
-            root, location = change.root, change.location
-            if root is not None and location is not None:
-                if root.source == "sessions":
-                    self._session_changed(change.agent, location)
-                    continue
-                if root.ignores(change.parts, is_directory=change.is_directory):
-                    continue
+            if transcript_name(change.path) is not None:
+                if self._sessions.changed(change.agent, change.path):
+                    paths.setdefault(change.agent, {})[change.path] = None
+                continue
+            root = change.root
+            if root is not None and root.ignores(change.parts, is_directory=change.is_directory):
+                continue
             if change.path == SCAN:
                 self._scan([change.agent], lane="live")
             elif not change.is_directory:
@@ -181,6 +180,10 @@ class ProducerService:
         for agent, changed in paths.items():
             is_burst = len(changed) + self._debouncer.count(agent) > MOST_LIVE_PATHS
             self._outbox.add(agent, changed, "backfill" if is_burst else "live")
+
+    def _pass_on_quiet_sessions(self) -> None:
+        for agent, quiet in self._sessions.quiet().items():
+            self._outbox.add(agent, quiet, "live")
 
     def _try(self, step: Callable[[], None]) -> None:
         """Whatever goes wrong: the thread lives, and what may have been lost is scanned for."""

@@ -24,6 +24,8 @@ class ProducerTimes:
     """Between two looks at whether each folder exists and is watched."""
     poll_seconds: float = 30.0
     """Between two walks over folders without events."""
+    idle_seconds: float = 15.0
+    """Between two looks for sessions that have gone quiet."""
     status_seconds: float = 5.0
     """Between two writes of producer.json."""
 

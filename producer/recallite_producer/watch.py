@@ -118,9 +118,8 @@ class Watcher:
         if self._observer is None:
             self._observer = observers.open_observer(self._notes.lost)
         handler = FolderHandler(folder, real_path, self._names, self._notes)
-        folder.watch = self._observer.schedule(
-            handler, real_path, recursive=folder.recursive, event_filter=observers.EVENTS
-        )
+        events = observers.GROWTH_EVENTS if folder.grows else observers.EVENTS
+        folder.watch = self._observer.schedule(handler, real_path, recursive=folder.recursive, event_filter=events)
         folder.handler = handler
 
     def _release_unsound(self) -> None:

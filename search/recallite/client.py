@@ -75,7 +75,8 @@ class MemorySearch:
 
         At most `max_results` (1 to 200, by default `query.maxResults`) with a score of at least `min_score`
         (0..1, by default `query.minScore`); a chunk with every term of the query is never held back.
-        `sources` and `folder` (an index path, or the folder of some; the workspace itself is all) narrow it exactly.
+        `sources`, out of those that the settings name, and `folder` (an index path, or the folder of some; the
+        workspace itself is all) narrow it exactly.
         `session` names the conversation that asks: its first search is a session start.
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
@@ -89,11 +90,22 @@ class MemorySearch:
         least = defaults.min_score if min_score is None else min_score
         if not 0.0 <= least <= 1.0:
             raise ValueError(f"min_score is {least}, it must be between 0 and 1")
+        if sources is not None and (refused := self._refused(sources)) is not None:
+            return SearchReply((), "none", refused)
         where = Filter(tuple(sources) if sources is not None else None, self._folder(folder))
         reply = self._searcher.search(
             query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
         )
         return replace(reply, pending_files=waiting)
+
+    def _refused(self, sources: Sequence[Source]) -> str | None:
+        """Why nothing can be found in these sources; None if there is one that the settings name."""
+        named = self.settings.search.sources
+        if any(source in named for source in sources):
+            return None
+        asked = " and ".join(dict.fromkeys(sources)) or "none"
+        needs = ", and experimental.sessionMemory must be true" if "sessions" in sources else ""
+        return f"source {asked} is not indexed for this agent: memorySearch.sources has to name it{needs}"
 
     def _folder(self, folder: str | None) -> str | None:
         """A folder as index paths begin with it: `./memory/`, or the same with the workspace before it."""
@@ -191,6 +203,8 @@ def _search_settings(settings: AgentSettings) -> SearchSettings:
     hybrid = query.hybrid
     return SearchSettings(
         workspace=settings.workspace,
+        sessions_dir=settings.sessions_dir,
+        sources=settings.search.sources,
         max_results=query.max_results,
         min_score=query.min_score,
         hybrid=hybrid.enabled,

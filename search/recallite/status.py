@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -15,18 +16,22 @@ from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.protocol import Space
 from recallite.embeddings.registry import create_embedder
 from recallite.errors import IndexMissingError, IndexUnusableError, ProviderError, QueueUnreachableError
+from recallite.index.batchfile import batch_path, batch_state
 from recallite.index.cachefile import cache_entries
 from recallite.index.connection import IndexReader, SpaceRow, damaged
-from recallite.index.counts import IndexCounts, count
+from recallite.index.counts import IndexCounts, IndexedFile, count
 from recallite.index.extension import VectorExtension
 from recallite.index.readonly import ReaderClosedError
-from recallite.types import Failure, Fallback, Health, IndexStatus, SourceCount, VectorState
+from recallite.sources import scan_sources
+from recallite.transcripts.report import report_sessions
+from recallite.types import Failure, Fallback, Health, IndexStatus, Source, SourceCount, VectorState
 from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
-from recallite.workspace import Scan, scan_memory
+from recallite.workspace import FoundFile, Scan
 from recallite.workspace.files import is_below
 
+_Sourced = TypeVar("_Sourced", FoundFile, IndexedFile)
 _WORSE: tuple[Health, ...] = ("ok", "degraded", "stale", "empty", "failed")
 
 
@@ -45,7 +50,7 @@ def agent_status(
 
     Without `queue` nothing is said of what waits in it.
     """
-    scan = scan_memory(settings.workspace, settings.extra_paths, settings.search.exclude)
+    scan = scan_sources(settings)
     counts, problems = _read_index(settings.index_path, extension)
     pipeline, trouble = _pipeline(settings, queue)
     status = _status(settings, choice, scan, counts, pipeline)
@@ -53,6 +58,7 @@ def agent_status(
     problems += _of_settings(settings, choice, counts)
     problems += _of_disk(settings, scan)
     problems += _of_files(status)
+    problems += _of_sessions(settings, status)
     problems += _of_chunks(status)
     problems += _unserved(status)
     if status.rebuild is not None:
@@ -97,9 +103,10 @@ def _status(
     pipeline: dict[str, Any],
 ) -> IndexStatus:
     indexed = counts.files if counts is not None else {}
+    sessions = report_sessions(settings, _of_source("sessions", scan.files), _of_source("sessions", indexed))
     unindexed = [
         path
-        for path, found in scan.files.items()
+        for path, found in _of_source("memory", scan.files).items()
         if path not in indexed
         or indexed[path].state == "writing"
         or not indexed[path].was(found.size, found.mtime_ns, found.ctime_ns)
@@ -121,22 +128,39 @@ def _status(
         model=space.model if space is not None else None,
         provider_reason=choice.reason,
         fallback=counts.failover if counts is not None else None,
-        sources=(SourceCount("memory", len(scan.files), len(good), counts.chunks if counts else 0),),
+        sources=tuple(_source_count(source, scan, good) for source in settings.search.sources),
         files_on_disk=len(scan.files),
         files_indexed=len(good),
         chunks=counts.chunks if counts is not None else 0,
-        unindexed=tuple(sorted(unindexed)),
+        unindexed=(*sorted(unindexed), *sessions.due),
         vanished=tuple(sorted(vanished)),
         skipped=tuple(Failure(skipped.path, skipped.reason) for skipped in scan.skipped),
         failures=(*failed, *(counts.chunk_failures if counts is not None else ())),
         vectors=_vector_state(settings, counts, choice),
         fts=_fts_state(counts),
         rebuild=counts.rebuild if counts is not None else None,
+        batch=batch_state(batch_path(settings.cache_path), now=time.time()),
         cache_entries=cache_entries(settings.cache_path),
         cache_max_entries=settings.search.cache.max_entries if settings.search.cache.enabled else 0,
         last_success=counts.last_success if counts is not None else None,
+        below_threshold=sessions.below_threshold,
+        bad_line_count=sessions.bad_line_count,
+        bad_lines=sessions.bad_lines,
+        unfinished=sessions.unfinished,
+        rewritten=sessions.rewritten,
+        without_text=sessions.without_text,
         **pipeline,
     )
+
+
+def _of_source(source: Source, files: Mapping[str, _Sourced]) -> dict[str, _Sourced]:
+    return {path: file for path, file in files.items() if file.source == source}
+
+
+def _source_count(source: Source, scan: Scan, good: Mapping[str, IndexedFile]) -> SourceCount:
+    own = _of_source(source, good)
+    chunks = sum(file.chunks for file in own.values())
+    return SourceCount(source, len(_of_source(source, scan.files)), len(own), chunks)
 
 
 def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[str, Any], list[_Problem]]:
@@ -285,10 +309,31 @@ def _remedy(status: IndexStatus) -> str:
     return f"run `{command}`"
 
 
+def _of_sessions(settings: AgentSettings, status: IndexStatus) -> Iterator[_Problem]:
+    """What is worth knowing of transcripts: most of it is as it should be."""
+    if "sessions" in settings.search.sources and _is_missing(settings.sessions_dir):
+        yield _Problem("ok", f"there are no transcripts yet: {settings.sessions_dir} does not exist")
+    if status.bad_line_count:
+        yield _Problem("degraded", f"{status.bad_line_count} lines of transcripts could not be read")
+    if status.below_threshold:
+        count_ = len(status.below_threshold)
+        yield _Problem("ok", f"{count_} transcripts have new text below the thresholds of sync.sessions")
+    if status.without_text:
+        yield _Problem("ok", f"{status.without_text} indexed transcripts hold nothing that was said")
+    if status.rewritten:
+        text = "were cut or written anew since they were first indexed: what is no longer in them is not found"
+        yield _Problem("ok", f"{len(status.rewritten)} transcripts {text}")
+
+
 def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
-    if vectors.pending:
+    if status.batch.waiting:
+        jobs = f"{status.batch.open_jobs} batch jobs bring vectors for {status.batch.waiting} texts"
+        yield _Problem("degraded", f"{jobs}; until then they are found by keyword")
+    elif vectors.pending:
         yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
+    if status.batch.off_reason is not None:
+        yield _Problem("ok", f"no batch jobs for some hours: {status.batch.off_reason}")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
     if vectors.state != "none" and absent > 0:
         yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")

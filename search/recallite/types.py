@@ -147,6 +147,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedLine:
+    """A line of a transcript that could not be read; the lines around it are indexed."""
+
+    path: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceCount:
     """Numbers of one source."""
 
@@ -168,6 +177,41 @@ class VectorState:
     pending: int = 0
     failed: int = 0
     engine: Literal["sqlite-vec", "numpy"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """A job of a provider's batch service. Moments are seconds since the epoch."""
+
+    id: int
+    provider_id: str | None
+    """The provider's name for it, once it is submitted."""
+    state: str
+    """planned, uploaded, creating, running; or done, failed, expired, cancelled."""
+    texts: int
+    delivered: int
+    tokens: int
+    """Estimated."""
+    created: float
+    submitted: float | None
+    finished: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """An agent's batch jobs."""
+
+    jobs: tuple[BatchJob, ...] = ()
+    """Open ones first, then the newest that are over."""
+    waiting: int = 0
+    """Texts whose vectors a job shall bring."""
+    off_reason: str | None = None
+    """Why texts are embedded by ordinary requests for now, after jobs failed."""
+
+    @property
+    def open_jobs(self) -> int:
+        return sum(job.finished is None for job in self.jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +259,18 @@ class IndexStatus:
     """What watches for changes, and how; None when nothing does."""
     last_scan: float | None
     """When all files were last compared with the index on the watcher's word; seconds since the epoch."""
+    batch: BatchState
     workers: tuple[str, ...]
     """Living Celery workers; empty in the embedded mode."""
+    below_threshold: tuple[str, ...] = ()
+    """Transcripts with new text that is not worth an update yet (`sync.sessions`)."""
+    bad_line_count: int = 0
+    bad_lines: tuple[SkippedLine, ...] = ()
+    """The first of them, of each transcript."""
+    unfinished: tuple[SkippedLine, ...] = ()
+    """Last lines of transcripts that have no end yet: waited for."""
+    without_text: int = 0
+    """Indexed transcripts in which neither user nor assistant says anything."""
+    rewritten: tuple[str, ...] = ()
+    """Transcripts that were cut or written anew after they were first indexed."""
     notes: tuple[str, ...] = field(default=())

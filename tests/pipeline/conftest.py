@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from recallite import AgentSettings, IndexStatus, MemorySearch, SearchReply, load_settings
@@ -18,11 +19,30 @@ from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder
 from recallite.embeddings.registry import create_embedder
+from recallite.index.rows import Row, fetch
 from recallite.search.questions import QuestionEmbedder
+from recallite.testing.embedder import DeterministicEmbedder
+from recallite.transcripts import ALL_TRANSCRIPTS
 from recallite.work import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.executor import AgentOutcome, EmbeddedExecutor
-from recallite_worker.sync import EmbedderFactory
+from recallite_worker.results import SyncResult
+from recallite_worker.sync import SLICE_SECONDS, sync_agent
+from recallite_worker.vector_stage import EmbedderFactory
+
+
+class Counting:
+    """An embedder factory that keeps the texts it was asked for."""
+
+    def __init__(self) -> None:
+        self.embedder = DeterministicEmbedder(dims=64, model="test-64")
+
+    def __call__(self, settings: AgentSettings) -> tuple[Embedder, None]:
+        return self.embedder, None
+
+    @property
+    def texts(self) -> list[str]:
+        return self.embedder.embedded
 
 
 @dataclass
@@ -60,6 +80,21 @@ class Lab:
         return target
 
     @property
+    def sessions(self) -> Path:
+        """The folder of the agent's transcripts."""
+        return self.settings.sessions_dir
+
+    def sync(self, *marks: str, seconds: float = SLICE_SECONDS, **options: Any) -> SyncResult:
+        """One slice for these marks."""
+        settings = self.settings
+        queue = SqliteQueue(queue_path(settings.state_dir))
+        try:
+            queue.mark(settings.agent, marks)
+            return sync_agent(settings, queue, **{"embedders": self.embedders, "seconds": seconds, **options})
+        finally:
+            queue.close()
+
+    @property
     def options(self) -> ProviderOptions:
         assert self.model is not None
         return ProviderOptions("test", model=self.model, dimensions=int(self.model.removeprefix("test-")))
@@ -74,7 +109,7 @@ class Lab:
         settings = self.settings
         queue = SqliteQueue(queue_path(settings.state_dir))
         try:
-            queue.mark(settings.agent, [SCAN])
+            queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
             executor = EmbeddedExecutor(queue, embedders=embedders or self.embedders)
             return executor.run([settings], rebuild=rebuild)[settings.agent]
         finally:
@@ -110,6 +145,32 @@ class Lab:
         done = subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, timeout=120)
         assert not check or done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
+
+    def counting(self) -> Counting:
+        return Counting()
+
+    def session_chunks(self) -> list[Row]:
+        """Path, place, lines, hash and text of all chunks of transcripts in the newest generation."""
+        uri = f"file:{self.settings.index_path}?mode=ro"
+        connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        try:
+            return fetch(
+                connection,
+                "SELECT f.path, c.ord, c.start_line, c.end_line, c.hash, c.text FROM files f "
+                "JOIN chunks c ON c.file_id = f.id WHERE f.source = 'sessions' "
+                "AND f.generation = (SELECT max(id) FROM generations) ORDER BY f.path, c.ord",
+            )
+        finally:
+            connection.close()
+
+    def session_chunks_made_anew(self, make_lab: Callable[..., Lab]) -> list[Row]:
+        """The chunks of an index that is made from the same transcripts in one go."""
+        other = make_lab("anew", memory_search=self.memory_search)
+        other.sessions.mkdir(parents=True)
+        for file in self.sessions.iterdir():
+            (other.sessions / file.name).write_bytes(file.read_bytes())
+        other.index()
+        return other.session_chunks()
 
     def close(self) -> None:
         for memory in self._open:

@@ -28,7 +28,7 @@ def remote(lab, server, monkeypatch: pytest.MonkeyPatch):
 
 
 def index(lab):
-    from recallite_worker.sync import open_embedder
+    from recallite_worker.vector_stage import open_embedder
 
     return lab.index(embedders=open_embedder)
 
@@ -75,7 +75,7 @@ def test_a_refused_text_is_not_sent_again_until_it_changes(remote, server) -> No
 
 
 def _real():
-    from recallite_worker.sync import open_embedder
+    from recallite_worker.vector_stage import open_embedder
 
     return open_embedder
 

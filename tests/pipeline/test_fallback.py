@@ -10,7 +10,7 @@ from recallite.testing.behaviours import Hang, Html, Status
 from recallite.testing.ollama_protocol import OllamaProtocol
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite_worker import failover
-from recallite_worker.sync import open_embedder
+from recallite_worker.vector_stage import open_embedder
 
 
 @pytest.fixture

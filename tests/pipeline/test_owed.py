@@ -17,7 +17,8 @@ from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.service import EmbeddedService
-from recallite_worker.sync import open_embedder, sync_agent
+from recallite_worker.sync import sync_agent
+from recallite_worker.vector_stage import open_embedder
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_a_process_that_is_killed_among_its_vectors_leaves_them_owed(remote, que
 
 
 def test_a_provider_that_fails_is_asked_again_by_whoever_serves_the_queue_then(remote, queue, monkeypatch) -> None:
-    monkeypatch.setattr("recallite_worker.sync.RETRY_SECONDS", 0.5)
+    monkeypatch.setattr("recallite_worker.vector_stage.RETRY_SECONDS", 0.5)
     remote.server.next(*[Status(401)] * 2)
     queue.mark("main", [SCAN])
     service = EmbeddedService(all_settings(remote), queue)

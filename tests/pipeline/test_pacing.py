@@ -11,7 +11,8 @@ from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.pacing import PacedEmbedder, account_key, note_outage, pace
-from recallite_worker.sync import open_embedder, sync_agent
+from recallite_worker.sync import sync_agent
+from recallite_worker.vector_stage import open_embedder
 
 
 @pytest.fixture

@@ -28,7 +28,9 @@ SESSIONS = Root("pip", WORKSPACE, Path("/state/sessions"), recursive=False, sour
         (NOTES, ".git/a.md", None), (NOTES, "x/node_modules/y/a.md", None), (NOTES, ".gitignore", None),
         (NOTES, "caf\udce9.md", None), (NOTES, "日記.md", "memory/日記.md"),
         (EXTRA, "a.md", "/library/a.md"), (EXTRA, "deep/.gitignore", "/library/deep"), (EXTRA, ".ignore", "/library"),
-        (SESSIONS, "a.jsonl", "/state/sessions/a.jsonl"), (SESSIONS, "deep/a.jsonl", None),
+        (SESSIONS, "a.jsonl", "sessions/a.jsonl"), (SESSIONS, "deep/a.jsonl", None), (SESSIONS, "a.jsonl.lock", None),
+        (SESSIONS, "a.jsonl.reset.2026-02-10T09-00-00.000Z", "sessions/a.jsonl.reset.2026-02-10T09-00-00.000Z"),
+        (SESSIONS, "a.jsonl.deleted.2026-02-10T09-00-00.000Z", None), (SESSIONS, "sessions.json", None),
     ],
 )  # fmt: skip
 def test_what_a_file_means(root: Root, path: str, expected: str | None) -> None:

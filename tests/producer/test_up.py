@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recallite import IndexMissingError, MemorySearch
+from recallite.testing.transcripts import append, assistant, dialogue, write_transcript
 from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_producer.embedded import Indexer
 from recallite_producer.status import status_path
@@ -254,3 +255,36 @@ def test_with_50_agents_and_nothing_to_do_it_needs_less_than_a_hundredth_of_a_co
     print(f"idle CPU of `up` with 50 agents: {share:.2%} of a core")
     assert share < 0.01
     assert up.end()[0] == 0, up.log
+
+
+def test_a_sentence_is_found_seconds_after_its_session_crosses_the_threshold(
+    make_rig: Callable[..., Rig], start: Callable[..., Running]
+) -> None:
+    memory_search = {
+        "provider": "openai",
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+    }
+    rig = make_rig(memory_search=memory_search, debounce_ms=200, sync={"sessions": {"deltaMessages": 10}})
+    folder = rig.settings().agent(None).sessions_dir
+    path = write_transcript(folder, "a.jsonl", dialogue(5))
+    up = start(rig, "up", "--verbose")
+    up.wait_until_watching()
+
+    append(path, assistant("codeword ZEBRA-7731"))
+    (rig.memory / "later.md").write_text("codeword ALPHA-1111")
+    rig.until(lambda: finds(rig, "ALPHA-1111") == ["memory/later.md"])
+    below = finds(rig, "ZEBRA-7731")
+    append(path, dialogue(5, first=5))
+    rig.until(lambda: finds(rig, "ZEBRA-7731") == ["sessions/a.jsonl"])
+
+    append(path, assistant("codeword GAMMA-3333"))
+    with MemorySearch(settings=rig.settings().agent(None)) as memory:
+        memory.search("anything", session="a new one")
+    rig.until(lambda: "sessions/a.jsonl" in finds(rig, "GAMMA-3333"), what="what a session's start asks for")
+    path.rename(path.with_name("a.jsonl.deleted.2026-02-10T09-00-00.000Z"))
+    rig.until(lambda: finds(rig, "ZEBRA-7731") == [])
+
+    assert below == []
+    assert up.end()[0] == 0
+    assert "ZEBRA" not in up.log, "no text in the log"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from recallite.embeddings.calibration import KNOWN, measure
 from recallite.embeddings.protocol import Embedder, EmbeddingFailure, Space
 from recallite.embeddings.retry import embed_all
+from recallite_worker.batches import LEAST_TEXTS, Batching
 from recallite_worker.cache import EmbeddingCache, Vector, rounded
 from recallite_worker.vectors import PendingChunk, VectorWriter
 
 logger = logging.getLogger(__name__)
 
-_CHUNKS = 256
+_CHUNKS = 1024
 """Taken from the waiting list at once, for each request that may be under way."""
 _CALIBRATION_SAMPLE = 200
 
@@ -28,7 +29,8 @@ class EmbeddingTally:
     cached: int = 0
     """Chunks whose vector was in the cache."""
     failed: int = 0
-    attempted: set[int] = field(default_factory=set)
+    in_batch: int = 0
+    """Chunks that are left to a batch job."""
 
 
 class EmbeddingRun:
@@ -42,12 +44,17 @@ class EmbeddingRun:
         *,
         stop: Callable[[], bool],
         on_progress: Callable[[int], None],
+        batching: Batching | None = None,
+        makes_jobs: bool = False,
     ) -> None:
+        """`makes_jobs`: what is in no cache goes into batch jobs, where there are enough texts for one."""
         self.writer = writer
         self.embedder = embedder
         self.cache = cache
         self.stop = stop
         self.on_progress = on_progress
+        self.batching = batching
+        self.makes_jobs = makes_jobs and batching is not None
         self.tally = EmbeddingTally()
 
     def run(self, *, after: int = 0) -> int:
@@ -59,6 +66,8 @@ class EmbeddingRun:
         self.writer.move_plain()
         if self.writer.space.dims is None:
             self._learn_dims()
+        if self.makes_jobs and self.writer.pending_count() < LEAST_TEXTS:
+            self.makes_jobs = False
         limit = _CHUNKS * self.embedder.limits.parallel_requests
         while not self.stop():
             chunks = self.writer.pending(after=after, limit=limit)
@@ -93,6 +102,9 @@ class EmbeddingRun:
             by_hash.setdefault(chunk.hash, []).append(chunk)
         self._take_cached(by_hash)
         self._take_rejected(by_hash)
+        if self.batching is not None:
+            self._take_delivered(self.batching, by_hash)
+            self._leave_to_jobs(self.batching, by_hash)
         waiting = [found[0] for found in by_hash.values()]
         if not waiting:
             return True
@@ -124,6 +136,22 @@ class EmbeddingRun:
         self.tally.cached += self.writer.write(chunks)
         self.on_progress(len(chunks))
 
+    def _take_delivered(self, batching: Batching, by_hash: dict[bytes, list[PendingChunk]]) -> None:
+        vectors = batching.delivered(list(by_hash))
+        if vectors:
+            self._keep(vectors, by_hash)
+            batching.forget(vectors)
+
+    def _leave_to_jobs(self, batching: Batching, by_hash: dict[bytes, list[PendingChunk]]) -> None:
+        """Take out what a job will bring, and let jobs bring what is not known to fail in one."""
+        states = batching.states(list(by_hash))
+        left = {hash_ for hash_, state in states.items() if state == "waiting"}
+        if self.makes_jobs:
+            new = {hash_: found[0].text for hash_, found in by_hash.items() if hash_ not in states}
+            left |= batching.plan(new, max_input_tokens=self.embedder.limits.max_input_tokens)
+        for hash_ in left:
+            self.tally.in_batch += len(by_hash.pop(hash_))
+
     def _take_rejected(self, by_hash: dict[bytes, list[PendingChunk]]) -> None:
         if self.cache is None:
             return
@@ -143,6 +171,8 @@ class EmbeddingRun:
             self.cache.add(self._space, good)
         chunks = {chunk.id: rounded(v) for hash_, v in good.items() for chunk in by_hash.pop(hash_)}
         self.writer.write(chunks)
+        if self.batching is not None:
+            self.batching.forget(good)
         self.tally.embedded += len(good)
         self.on_progress(len(chunks))
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from recallite.config import AgentSettings
 from recallite.embeddings.choice import choose_provider
 from recallite.embeddings.protocol import Space
 from recallite.embeddings.registry import create_embedder
-from recallite.workspace import scan_memory
+from recallite.errors import MemoryPathError
+from recallite.sources import scan_sources
+from recallite.transcripts import TranscriptReader
+from recallite.workspace import FoundFile
+from recallite.workspace.paths import opened_beneath
 from recallite_worker.cache import EmbeddingCache
-from recallite_worker.chunking import UNITS_PER_TOKEN, chunk_markdown, estimated_units
+from recallite_worker.chunking import UNITS_PER_TOKEN, ChunkText, chunk_markdown, estimated_units
+from recallite_worker.dialogue import Place, cut
+from recallite_worker.generations import ChunkSettings
 from recallite_worker.reading import read_note
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Counts over all notes of an agent. `tokens` is a fair guess, not a bound: four ASCII characters each."""
+    """Counts over all files of an agent. `tokens` is a fair guess, not a bound: four ASCII characters each."""
 
     files: int
     chunks: int
@@ -27,21 +35,29 @@ class Estimate:
 
 
 def estimate(settings: AgentSettings) -> Estimate:
-    """Read and chunk all notes, and ask the cache. Writes nothing into the index."""
-    scan = scan_memory(settings.workspace, settings.extra_paths, settings.search.exclude)
-    chunking = settings.search.chunking
+    """Read and chunk all files, and ask the cache. Writes nothing into the index."""
+    scan = scan_sources(settings)
+    chunking = ChunkSettings(settings.search.chunking.tokens, settings.search.chunking.overlap)
     costs: dict[bytes, int] = {}
     chunks = 0
     for found in scan.files.values():
-        read = read_note(found)
-        if read is None or read.text is None:
-            continue
-        for chunk in chunk_markdown(read.text, tokens=chunking.tokens, overlap=chunking.overlap):
+        for chunk in _chunks(found, chunking):
             chunks += 1
             costs.setdefault(chunk.hash, estimated_units(chunk.text))
     held = _held(settings, list(costs))
     missing = [cost for hash_, cost in costs.items() if hash_ not in held]
     return Estimate(len(scan.files), chunks, len(missing), sum(missing) // UNITS_PER_TOKEN, len(held))
+
+
+def _chunks(found: FoundFile, settings: ChunkSettings) -> Iterator[ChunkText]:
+    if found.source == "sessions":
+        with suppress(OSError, MemoryPathError), opened_beneath(found.root, found.parts) as (file, info):
+            for piece in cut(TranscriptReader(file, end=info.st_size), settings, start=Place()):
+                yield from piece.chunks
+        return
+    read = read_note(found)
+    if read is not None and read.text is not None:
+        yield from chunk_markdown(read.text, tokens=settings.tokens, overlap=settings.overlap)
 
 
 def _held(settings: AgentSettings, hashes: list[bytes]) -> set[bytes]:

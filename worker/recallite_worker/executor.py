@@ -13,14 +13,9 @@ from recallite.config import AgentSettings
 from recallite.errors import RecalliteError
 from recallite.types import Failure
 from recallite.work import SCAN, WorkQueue
-from recallite_worker.sync import (
-    SLICE_SECONDS,
-    EmbedderFactory,
-    SyncProgress,
-    SyncResult,
-    open_embedder,
-    sync_agent,
-)
+from recallite_worker.results import SyncProgress, SyncResult
+from recallite_worker.sync import SLICE_SECONDS, sync_agent
+from recallite_worker.vector_stage import EmbedderFactory, open_embedder
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +53,18 @@ class AgentOutcome:
         self.vectors_waiting = result.vectors_waiting
         self.provider_reason = result.provider_reason
         self.failures.extend(result.failures)
+
+    def include(self, later: AgentOutcome) -> None:
+        """A further run for the same agent."""
+        self.slices += later.slices
+        self.files_written += later.files_written
+        self.files_removed += later.files_removed
+        self.chunks_added += later.chunks_added
+        self.texts_embedded += later.texts_embedded
+        self.vectors_cached += later.vectors_cached
+        self.vectors_waiting, self.provider_reason = later.vectors_waiting, later.provider_reason
+        self.failures.extend(later.failures)
+        self.error = later.error
 
 
 class EmbeddedExecutor:

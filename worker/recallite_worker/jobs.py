@@ -14,10 +14,12 @@ from recallite.work import LANES, Lane
 from recallite.work.connect import open_dispatch
 from recallite.work.dispatch import Dispatch
 from recallite.work.redis import RedisQueue
+from recallite_worker.batch_poll import poll_if_free
 from recallite_worker.compaction import compact_agent
 from recallite_worker.payloads import parse
+from recallite_worker.results import SyncProgress, SyncResult
 from recallite_worker.settings import SettingsSource
-from recallite_worker.sync import SyncProgress, SyncResult, sync_agent
+from recallite_worker.sync import sync_agent
 
 logger = logging.getLogger(__name__)
 
@@ -77,12 +79,35 @@ class Jobs:
     def _send_rest(self, agent: str, result: SyncResult) -> None:
         """To the end of the queue, so that agents take turns."""
         for lane in LANES:
-            waiting = lane == "backfill" and result.vectors_waiting > 0 and result.provider_reason is None
+            left = result.vectors_waiting - result.vectors_in_batch
+            waiting = lane == "backfill" and left > 0 and result.provider_reason is None
             if waiting or self.queue.length(agent, lane=lane) > 0:
                 self._dispatch.send(agent, lane)
         if result.retry_after_seconds is not None:
             # Only sooner than the sweep that would find them owed.
             self._dispatch.send(agent, "backfill", after_seconds=result.retry_after_seconds)
+        if result.jobs_made:
+            self._dispatch.send(agent, "batch")
+
+    def poll(self, payload: dict[str, object]) -> str:
+        """Move an agent's batch jobs on, and say how it went."""
+        request = parse(payload)
+        if isinstance(request, str):
+            logger.error("a message of batch was refused: %s", request)
+            return "refused"
+        self.queue.started(request.agent, "batch")
+        try:
+            done = poll_if_free(self._settings.agent(request.agent), self.queue)
+        except (RecalliteError, OSError) as error:
+            logger.error("agent %s: batch jobs: %s", request.agent, error)
+            return f"failed: {type(error).__name__}"
+        if done is None:
+            return "left to another worker"
+        if done.delivered or done.freed:
+            self._dispatch.send(request.agent, "backfill")
+        if done.next_seconds is not None:
+            self._dispatch.send(request.agent, "batch", after_seconds=done.next_seconds)
+        return f"{done.open_jobs} jobs open, {done.delivered} vectors came"
 
     def compact(self, payload: dict[str, object]) -> None:
         """Give back the space of deleted vectors."""

@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol, TextIO
 
 from tqdm import tqdm
 
-from recallite_worker.sync import SyncProgress
+from recallite_worker.results import SyncProgress
 
 PLAIN_LINE_SECONDS = 10.0
 _FALLBACK_WIDTH, _ROWS = 80, 24

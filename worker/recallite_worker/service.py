@@ -9,8 +9,10 @@ from collections.abc import Collection
 
 from recallite.config import Settings
 from recallite.errors import LeaseHeldError, RecalliteError
-from recallite.work import Lane, WorkQueue
-from recallite_worker.sync import EmbedderFactory, open_embedder, sync_agent
+from recallite.work import Errand, Lane, WorkQueue
+from recallite_worker.batch_poll import poll_if_free
+from recallite_worker.sync import sync_agent
+from recallite_worker.vector_stage import EmbedderFactory, open_embedder
 
 logger = logging.getLogger(__name__)
 
@@ -38,17 +40,19 @@ class EmbeddedService:
             threading.Thread(target=self._serve, args=(lane,), name=f"recallite-{lane or 'all'}", daemon=True)
             for lane in lanes
         ]
+        # Looking at batch jobs is waiting for a network: in a thread of its own it holds up neither.
+        self._threads.append(threading.Thread(target=self._poll_batches, name="recallite-batches", daemon=True))
 
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
 
-    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+    def publish(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
         """There is work: look now. For what comes later the queue itself is looked at every second."""
         with self._wake:
             self._wake.notify_all()
 
-    def on_the_way(self, lane: Lane) -> Collection[str]:
+    def on_the_way(self, errand: Errand) -> Collection[str]:
         """No messages are kept; the marks themselves are looked at."""
         return ()
 
@@ -64,6 +68,17 @@ class EmbeddedService:
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
+
+    def _poll_batches(self) -> None:
+        while not self._stopped.wait(POLL_SECONDS):
+            try:
+                for agent in self._queue.owed("batch"):
+                    if agent in self._agents and not self._stopped.is_set():
+                        poll_if_free(self._settings.agent(agent), self._queue)
+            except Exception as error:
+                expected = isinstance(error, RecalliteError | OSError)
+                logger.error("batch jobs: %s", error, exc_info=None if expected else error)
+                self._stopped.wait(_BACK_OFF_SECONDS)
 
     def _serve(self, lane: Lane | None) -> None:
         while not self._stopped.is_set():

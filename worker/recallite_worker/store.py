@@ -16,7 +16,7 @@ from recallite.errors import FencedError, IndexMissingError
 from recallite.index.extension import VectorExtension
 from recallite.index.readonly import BUSY_TIMEOUT_MS, expect_writer
 from recallite.index.rows import fetch
-from recallite.index.schema import APPLICATION_ID, PAGE_SIZE, SCHEMA_VERSION, TABLES, check_header
+from recallite.index.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE, SCHEMA_VERSION, TABLES, check_header
 
 logger = logging.getLogger(__name__)
 
@@ -146,14 +146,19 @@ def _prepare(connection: apsw.Connection) -> None:
         connection.execute(f"PRAGMA page_size={PAGE_SIZE}; PRAGMA application_id={APPLICATION_ID}")
     connection.execute(
         f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit={JOURNAL_SIZE_LIMIT}; "
-        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536"
-    )
+        "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-65536; PRAGMA secure_delete=ON"
+    ).fetchall()  # without it nothing behind the first statement that answers is run
     keep_log_files(connection)
-    if connection.execute("PRAGMA user_version").fetchall()[0][0] == 0:
+    if _version(connection) < SCHEMA_VERSION:
         connection.execute("BEGIN IMMEDIATE")
-        if connection.execute("PRAGMA user_version").fetchall()[0][0] == 0:
-            connection.execute(f"{TABLES} PRAGMA user_version={SCHEMA_VERSION};")
+        version = _version(connection)  # another writer may have been faster
+        steps = TABLES if version == 0 else "".join(MIGRATIONS[v] for v in range(version, SCHEMA_VERSION))
+        connection.execute(f"{steps} PRAGMA user_version={SCHEMA_VERSION};")
         connection.execute("COMMIT")
+
+
+def _version(connection: apsw.Connection) -> int:
+    return int(fetch(connection, "PRAGMA user_version")[0][0])
 
 
 def keep_log_files(connection: apsw.Connection) -> None:

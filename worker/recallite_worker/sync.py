@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable
 
 import apsw
 
-from recallite.config import AgentSettings, provider_base_url
-from recallite.embeddings.choice import choose_provider
-from recallite.embeddings.protocol import Embedder
-from recallite.embeddings.registry import create_embedder
-from recallite.errors import IndexUnusableError, ProviderError
+from recallite.config import AgentSettings
+from recallite.errors import IndexUnusableError
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
+from recallite.sources import find_note, scan_sources
+from recallite.transcripts import ALL_TRANSCRIPTS, transcript_name
 from recallite.types import Failure
 from recallite.work import SCAN, Lane, Mark, WorkQueue
-from recallite.workspace import FoundFile, Scan, scan_memory
-from recallite.workspace.files import find_memory_file, is_below
+from recallite.workspace import FoundFile
 from recallite_worker.cache import EmbeddingCache
 from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
-from recallite_worker.embedding import EmbeddingRun
-from recallite_worker.failover import Failover
+from recallite_worker.forgetting import forget
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
-from recallite_worker.pacing import live_outage, note_outage, pace
 from recallite_worker.reading import ReadFile, read_note
-from recallite_worker.store import IndexStore, get_meta, open_store, quarantine, seen_epoch, set_meta
+from recallite_worker.results import SyncProgress, SyncResult
+from recallite_worker.scanning import changed_paths
+from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoch, set_meta
+from recallite_worker.transcripts import TranscriptUpdate
+from recallite_worker.vector_stage import EmbedderFactory, VectorStage, open_embedder
 from recallite_worker.vectors import VectorWriter
 from recallite_worker.writer import TextWriter
 
@@ -41,61 +38,8 @@ logger = logging.getLogger(__name__)
 SLICE_SECONDS = 5.0
 """How long one agent is worked on before it goes to the queue's end."""
 _MARKS_PER_ROUND = 256
-RETRY_SECONDS = 30.0
 BULK = 200
 """A scan that finds more changed files than this is a backfill, which fresh edits overtake."""
-
-
-@dataclass(slots=True)
-class SyncProgress:
-    """Numbers for a progress bar; they cover one slice."""
-
-    files_done: int = 0
-    files_waiting: int = 0
-    chunks_added: int = 0
-    vectors_done: int = 0
-    vectors_waiting: int = 0
-
-
-@dataclass(slots=True)
-class SyncResult:
-    """What a slice did, and what is left."""
-
-    agent: str
-    files_written: int = 0
-    files_unchanged: int = 0
-    """Files that were read and found as they were."""
-    files_removed: int = 0
-    chunks_added: int = 0
-    texts_embedded: int = 0
-    vectors_cached: int = 0
-    scanned: bool = False
-    more: bool = False
-    """Whether the agent should be served again now. False when what is left needs the provider back."""
-    vectors_waiting: int = 0
-    provider_reason: str | None = None
-    """Why there is no provider, or why it failed."""
-    retry_after_seconds: float | None = None
-    """When to come back for vectors that the provider did not give now."""
-    failures: list[Failure] = field(default_factory=list)
-    milliseconds: int = 0
-
-
-class EmbedderFactory(Protocol):
-    """Gives the embedder of an agent, or None and the reason for keyword search only."""
-
-    def __call__(self, settings: AgentSettings) -> tuple[Embedder | None, str | None]: ...
-
-
-def open_embedder(settings: AgentSettings) -> tuple[Embedder | None, str | None]:
-    """The embedder that the settings ask for."""
-    choice = choose_provider(settings)
-    if choice.options is None:
-        return None, choice.reason
-    try:
-        return create_embedder(choice.options), None
-    except ProviderError as error:
-        return None, str(error)
 
 
 def sync_agent(
@@ -170,24 +114,23 @@ class _Slice:
         self.result = SyncResult(settings.agent)
         self.progress = SyncProgress()
         self._seen: dict[str, FoundFile] = {}
+        self._bulky: list[str] = []
+        """Transcripts with so much new text that fresh edits must not wait for it."""
         self.lane: Lane | None = None
         self._first_new = 0
         """Chunks with greater ids were written in this slice."""
         self.generations = Generations(store)
-        self.failover = Failover(store, settings, queue)
-        self._uses_fallback = False
-        self._switched = False
-        """The fallback has its turn from now on: the next slice begins with it."""
 
     def work(self, rebuild: bool) -> None:
         chunking = self.settings.search.chunking
         self.generations.prepare(ChunkSettings(chunking.tokens, chunking.overlap), rebuild=rebuild)
-        embedder = self._open_embedder()
+        vectors = VectorStage(self.settings, self.queue, self.store, self.result, self.progress, self.observe)
+        embedder = vectors.open(self.embedders)
         try:
             space = embedder.space if embedder is not None else None
             spaces = self.generations.prepare_spaces(space)
             if space is not None:
-                self._note_address(space.provider)
+                vectors.note_address(space.provider)
             writers = [TextWriter(self.store, g) for g in self.generations.live()]
             for writer in writers:
                 writer.refresh_spaces([s.id for s in spaces if s.generation == writer.generation.id])
@@ -197,57 +140,10 @@ class _Slice:
             self._first_new = fetch(self.store.connection, "SELECT coalesce(max(id), 0) FROM chunks")[0][0]
             self._sync_text(writers)
             if embedder is not None and self._text_is_done():
-                outage = live_outage(embedder, self.queue) if self.lane == "live" else None
-                if outage is None:
-                    self._sync_vectors(embedder, spaces)
-                else:
-                    self.result.provider_reason = outage
-            self._finish(spaces)
-            if embedder is not None:
-                self._note_owed()
+                vectors.run(spaces, stop=self.stop, after=self._first_new if self.lane == "live" else None)
+            self._finish(spaces, vectors)
         finally:
-            if embedder is not None:
-                embedder.close()
-
-    def _open_embedder(self) -> Embedder | None:
-        """The primary's, or the fallback's while that one has its turn; None leaves the reason in the result."""
-        choice = choose_provider(self.settings)
-        primary, reason = self.embedders(self.settings)
-        if primary is not None:
-            limit = self.settings.search.remote.daily_token_limit
-            primary = pace(primary, choice.options, self.queue, daily_limit=limit)
-        name = primary.provider if primary is not None else choice.provider or choice.requested
-        opened = self.failover.open(primary, reason, name=name)
-        self._uses_fallback = opened.is_fallback
-        self.result.provider_reason = opened.reason
-        return opened.embedder
-
-    def _note_owed(self) -> None:
-        """Let the queue know whether vectors wait, and whether to come back soon or when the provider may be back."""
-        if not self.result.vectors_waiting:
-            self.queue.settle(self.settings.agent)
-            return
-        if self.result.provider_reason is not None and not self._switched:
-            self.result.retry_after_seconds = RETRY_SECONDS
-        self.queue.owe(self.settings.agent, seconds=self.result.retry_after_seconds or 0.0)
-
-    def _note_address(self, provider: str) -> None:
-        """A provider at a new address is taken to have the same model; say so once, unless the settings say it."""
-        address = provider_base_url(self.settings, provider) or ""
-        mark = f"{provider} {hashlib.sha256(address.encode()).hexdigest()[:16]}"
-        before = get_meta(self.store.connection, "address")
-        if before == mark:
-            return
-        with self.store.transaction() as connection:
-            set_meta(connection, "address", mark)
-        same_provider = before is not None and str(before).partition(" ")[0] == provider
-        if same_provider and not self.settings.search.remote.same_model:
-            logger.warning(
-                "agent %s: the address of %s changed; its vectors are kept as of the same model. If another one "
-                "answers there, change `model`; if it is the same, set remote.sameModel to true",
-                self.settings.agent,
-                provider,
-            )
+            vectors.close()
 
     def _text_is_done(self) -> bool:
         """Whether nothing is left to write in the lane of this slice."""
@@ -259,19 +155,17 @@ class _Slice:
             if not marks:
                 return
             self.progress.files_waiting = self.queue.length(self.settings.agent, lane=self.lane)
-            scans = [mark for mark in marks if mark.path == SCAN]
+            scans = [mark for mark in marks if mark.path in (SCAN, ALL_TRANSCRIPTS)]
             if scans:
-                self._scan(writers, scans[0].lane)
+                self._scan(writers, scans[0].lane, all_sessions=any(mark.path != SCAN for mark in scans))
                 self.queue.done(self.settings.agent, scans)
                 continue
             self._write_files(writers, marks)
 
-    def _scan(self, writers: list[TextWriter], lane: Lane) -> None:
+    def _scan(self, writers: list[TextWriter], lane: Lane, *, all_sessions: bool) -> None:
         """Compare disk and index by size and time; what differs is marked dirty, in bulk for backfill."""
-        scan = scan_memory(self.settings.workspace, self.settings.extra_paths, self.settings.search.exclude)
-        dirty: set[str] = set()
-        for writer in writers:
-            dirty |= set(changed_paths(scan, writer))
+        scan = scan_sources(self.settings)
+        dirty = changed_paths(scan, writers, self.settings, all_sessions=all_sessions)
         self._seen = {path: scan.files[path] for path in dirty if path in scan.files}
         if dirty:
             self.queue.mark(self.settings.agent, sorted(dirty), lane="backfill" if len(dirty) > BULK else lane)
@@ -283,7 +177,8 @@ class _Slice:
         done: list[Mark] = []
         with self.store.transaction():
             for mark in marks:
-                self._write_file(writers, mark.path)
+                if not self._write_marked(writers, mark):
+                    break
                 done.append(mark)
                 self.progress.files_done += 1
                 self.progress.files_waiting = max(0, self.progress.files_waiting - 1)
@@ -292,15 +187,34 @@ class _Slice:
                     break
         # Marks go only after their files are committed; what was not committed is done again.
         self.queue.done(self.settings.agent, done)
+        if self._bulky:
+            self.queue.mark(self.settings.agent, self._bulky, lane="backfill")
+            self._bulky = []
         self.progress.chunks_added = self.result.chunks_added
         self.observe(self.progress)
 
-    def _write_file(self, writers: list[TextWriter], path: str) -> None:
-        settings = self.settings
+    def _write_marked(self, writers: list[TextWriter], mark: Mark) -> bool:
+        """Whether it is dealt with; False for a transcript that goes on in another slice."""
+        if transcript_name(mark.path) is None:
+            self._write_note(writers, mark.path)
+            return True
+        update = TranscriptUpdate(mark.path, self.settings, self.stop)
+        if mark.lane == "live" and update.is_bulk(writers):
+            self._bulky.append(mark.path)
+            return True
+        outcome = update.run(writers)
+        self.result.chunks_added += outcome.chunks_added
+        self.result.files_removed += outcome.removed
+        if outcome.failure is not None:
+            self.result.failures.append(outcome.failure)
+        elif outcome.complete and not outcome.removed:
+            self.result.files_written += outcome.written
+            self.result.files_unchanged += not outcome.written
+        return outcome.complete
+
+    def _write_note(self, writers: list[TextWriter], path: str) -> None:
         # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
-        found = self._seen.pop(path, None) or find_memory_file(
-            path, settings.workspace, settings.extra_paths, settings.search.exclude
-        )
+        found = self._seen.pop(path, None) or find_note(path, self.settings)
         read = read_note(found) if isinstance(found, FoundFile) else None
         for writer in writers:
             if read is None:
@@ -323,53 +237,14 @@ class _Slice:
             self.result.chunks_added += writer.write(state, chunks)
             self.result.files_written += 1
 
-    def _sync_vectors(self, embedder: Embedder, spaces: list[SpaceRow]) -> None:
-        cache = self._open_cache()
-        try:
-            for space in spaces:
-                writer = VectorWriter(self.store, space)
-                writer.fill_pending()
-                self.progress.vectors_waiting = writer.pending_count()
-                self._embed(EmbeddingRun(writer, embedder, cache, stop=self.stop, on_progress=self._vectors_done))
-                if self.result.provider_reason is not None:
-                    break
-            if cache is not None:
-                cache.prune()
-        finally:
-            if cache is not None:
-                cache.close()
-
-    def _embed(self, run: EmbeddingRun) -> None:
-        try:
-            run.run(after=self._first_new if self.lane == "live" else 0)
-        except ProviderError as error:
-            self.result.provider_reason = f"{type(error).__name__}: {error}"
-            note_outage(run.embedder, self.queue, error)
-            logger.warning("agent %s: %s", self.settings.agent, error)
-            self._switched = not self._uses_fallback and self.failover.failed(error)
-        if run.tally.embedded and not self._uses_fallback and not self._switched:
-            self.failover.served()
-        self.result.texts_embedded += run.tally.embedded
-        self.result.vectors_cached += run.tally.cached
-
-    def _vectors_done(self, count: int) -> None:
-        self.progress.vectors_done += count
-        self.progress.vectors_waiting = max(0, self.progress.vectors_waiting - count)
-        self.observe(self.progress)
-
-    def _open_cache(self) -> EmbeddingCache | None:
-        cache = self.settings.search.cache
-        if not cache.enabled:
-            return None
-        return EmbeddingCache(self.settings.cache_path, max_entries=cache.max_entries)
-
-    def _finish(self, spaces: list[SpaceRow]) -> None:
+    def _finish(self, spaces: list[SpaceRow], vectors: VectorStage) -> None:
         """Flip, clean up, and tell what is left."""
         text_complete = self.queue.length(self.settings.agent) == 0
         lane_complete = self._text_is_done()
         if self.generations.flip(spaces, text_complete=text_complete):
             logger.info("agent %s: the rebuilt index answers now", self.settings.agent)
         self.generations.drop_retired()
+        forget(self.store, self.stop)
         if text_complete:
             compact_when_wasteful(self.store, spaces)
         waiting = sum(VectorWriter(self.store, space).pending_count() for space in spaces)
@@ -379,20 +254,10 @@ class _Slice:
         else:
             # A provider that fails is not asked again at once: `retry_after_seconds` says when.
             interrupted = self.stop() and self.result.provider_reason is None
-            self.result.more = not text_complete or (interrupted and waiting > 0)
-        self.result.more = self.result.more or self._switched
+            left = waiting - self.result.vectors_in_batch
+            self.result.more = not text_complete or (interrupted and left > 0)
+        self.result.more = self.result.more or vectors.switched
         if text_complete and waiting == 0:
             with self.store.transaction() as connection:
                 set_meta(connection, "last_success", time.time())
-
-
-def changed_paths(scan: Scan, writer: TextWriter) -> Iterable[str]:
-    """Paths whose size or time differs from the index, that are new, or that are gone from the disk."""
-    rows = writer.files()
-    for path, found in scan.files.items():
-        row = rows.get(path)
-        if row is None or not row.is_unchanged(found):
-            yield path
-    for path in rows.keys() - scan.files.keys():
-        if not is_below(path, scan.unreadable):
-            yield path
+        vectors.note_owed()

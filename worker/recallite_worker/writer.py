@@ -11,6 +11,7 @@ from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, plain_table, vec_table
 from recallite.index.tokens import index_form
 from recallite.index.vector import has_table
+from recallite.transcripts import TranscriptProgress
 from recallite.types import Source
 from recallite.workspace import FoundFile
 from recallite_worker.chunking import ChunkText
@@ -112,7 +113,7 @@ class TextWriter:
         A chunk whose text stays keeps its row and its vector, wherever in the file it moved. A large file is
         committed in parts: until the last one its row says `writing`, which makes the next run start over.
         """
-        file_id = self._upsert(state, "writing", None, None)
+        file_id = self.note(state, "writing", None, None)
         old = fetch(
             self._connection,
             "SELECT id, ord, start_line, end_line, hash FROM chunks WHERE file_id = ? ORDER BY ord",
@@ -127,25 +128,58 @@ class TextWriter:
             if by_hash[hash_]:
                 id_, *place = by_hash[hash_].popleft()
                 if place != [order, chunk.start_line, chunk.end_line]:
-                    self._connection.execute(
-                        "UPDATE chunks SET ord = ?, start_line = ?, end_line = ? WHERE id = ?",
-                        (order, chunk.start_line, chunk.end_line, id_),
-                    )
+                    self.place(id_, order, chunk)
             else:
                 added.append((order, chunk, hash_))
-        self._delete_chunks([id_ for rows in by_hash.values() for id_, *_ in rows])
+        self.delete([id_ for rows in by_hash.values() for id_, *_ in rows])
         for count, (order, chunk, hash_) in enumerate(added, 1):
-            self._insert(file_id, order, chunk, hash_)
+            self.insert(file_id, order, chunk, hash_)
             if count % _ROWS_PER_PAUSE == 0:
                 self.store.pause()
-        self._upsert(state, "indexed", None, state.hash)
+        self.note(state, "indexed", None, state.hash)
         return len(added)
+
+    def place(self, chunk_id: int, order: int, chunk: ChunkText) -> None:
+        """Let a chunk whose text is that of `chunk` stand where that stands."""
+        self._connection.execute(
+            "UPDATE chunks SET ord = ?, start_line = ?, end_line = ? WHERE id = ?",
+            (order, chunk.start_line, chunk.end_line, chunk_id),
+        )
+
+    def set_aside(self, file_id: int, order: int) -> dict[bytes, deque[int]]:
+        """Give up the places of a file's chunks from `order` on: their ids, by the hash of their text.
+
+        They are found until they are deleted. Their order becomes negative, which tells them from those that
+        take their places, also when the process ends meanwhile.
+        """
+        self._connection.execute(
+            "UPDATE chunks SET ord = -1 - ord WHERE file_id = ? AND ord >= ?",
+            (file_id, order),
+        )
+        rows = fetch(self._connection, "SELECT id, hash FROM chunks WHERE file_id = ? AND ord < 0", (file_id,))
+        aside: dict[bytes, deque[int]] = defaultdict(deque)
+        for id_, hash_ in rows:
+            aside[bytes(hash_)].append(id_)
+        return aside
+
+    def transcript(self, file_id: int) -> TranscriptProgress | None:
+        """How far a transcript is indexed; None if that is not known."""
+        rows = fetch(self._connection, "SELECT transcript FROM files WHERE id = ?", (file_id,))
+        return TranscriptProgress.parse(rows[0][0]) if rows else None
+
+    def keep_transcript(self, file_id: int, progress: TranscriptProgress) -> None:
+        """Note how far a transcript is indexed, in the transaction of the chunks that are meant."""
+        self._connection.execute("UPDATE files SET transcript = ? WHERE id = ?", (progress.dump(), file_id))
+
+    def rename(self, row: FileRow, path: str) -> None:
+        """Let a file and all that was made of it have another path, which no file has."""
+        self._connection.execute("UPDATE files SET path = ? WHERE id = ?", (path, row.id))
 
     def fail(self, state: FileState, reason: str) -> None:
         """Note that a file cannot be indexed as it is; its earlier chunks are removed."""
-        file_id = self._upsert(state, "writing", None, None)
-        self._delete_chunks(self._chunk_ids(file_id))
-        self._upsert(state, "failed", reason, state.hash)
+        file_id = self.note(state, "writing", None, None)
+        self.delete(self._chunk_ids(file_id))
+        self.note(state, "failed", reason, state.hash)
 
     def remove(self, path: str) -> bool:
         """Remove a file and all that was indexed of it; whether it was there."""
@@ -154,16 +188,18 @@ class TextWriter:
             return False
         if row.state != "writing":
             self._connection.execute("UPDATE files SET state = 'writing', hash = NULL WHERE id = ?", (row.id,))
-        self._delete_chunks(self._chunk_ids(row.id))
+        self.delete(self._chunk_ids(row.id))
         self._connection.execute("DELETE FROM files WHERE id = ?", (row.id,))
         return True
 
-    def _upsert(self, state: FileState, mark: str, reason: str | None, hash_: bytes | None) -> int:
+    def note(self, state: FileState, mark: str, reason: str | None, hash_: bytes | None) -> int:
+        """Write the file's row; its id."""
         self._connection.execute(
             "INSERT INTO files(generation, source, path, hash, size, mtime_ns, ctime_ns, state, reason, indexed_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (generation, source, path) DO UPDATE SET "
             "hash = excluded.hash, size = excluded.size, mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, "
-            "state = excluded.state, reason = excluded.reason, indexed_at = excluded.indexed_at",
+            "state = excluded.state, reason = excluded.reason, indexed_at = excluded.indexed_at, "
+            "transcript = CASE excluded.state WHEN 'failed' THEN NULL ELSE transcript END",
             (
                 self.generation.id,
                 state.source,
@@ -184,7 +220,8 @@ class TextWriter:
         )
         return int(rows[0][0])
 
-    def _insert(self, file_id: int, order: int, chunk: ChunkText, hash_: bytes) -> None:
+    def insert(self, file_id: int, order: int, chunk: ChunkText, hash_: bytes) -> None:
+        """Add a chunk that is found by keyword from now on and waits for its vectors."""
         self._connection.execute(
             "INSERT INTO chunks(file_id, ord, start_line, end_line, hash, text) VALUES (?, ?, ?, ?, ?, ?)",
             (file_id, order, chunk.start_line, chunk.end_line, hash_, chunk.text),
@@ -198,7 +235,8 @@ class TextWriter:
         rows = fetch(self._connection, "SELECT id FROM chunks WHERE file_id = ?", (file_id,))
         return [int(row[0]) for row in rows]
 
-    def _delete_chunks(self, ids: Sequence[int]) -> None:
+    def delete(self, ids: Sequence[int]) -> None:
+        """Remove chunks with all that was made of them."""
         for count, id_ in enumerate(ids, 1):
             self._connection.execute(f"DELETE FROM {self._fts} WHERE rowid = ?", (id_,))
             for delete in self._vector_tables:

@@ -51,6 +51,7 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Workspace:  {status.workspace}"
     yield f"  Index:      {status.index_path}"
     yield f"  Files:      {status.files_indexed} indexed of {status.files_on_disk} on disk, {status.chunks} chunks"
+    yield from _sessions(status)
     yield f"  Provider:   {_provider(status)}"
     vectors = status.vectors
     counts = f"{vectors.indexed} of {status.chunks} chunks"
@@ -66,6 +67,8 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Queue:      {status.queue_live} fresh, {status.queue_backfill} in backfill{writer}"
     scanned = f", last scan asked for {_when(status.last_scan)}" if status.last_scan is not None else ""
     yield f"  Watcher:    {status.watcher or 'none (run `recallite up`, or `recallite index` after changes)'}{scanned}"
+    if status.batch.jobs:
+        yield f"  Batch:      {status.batch.open_jobs} jobs open, {status.batch.waiting} texts wait for them"
     if status.workers:
         yield f"  Workers:    {', '.join(status.workers)}"
     yield f"  Last run:   {_when(status.last_success)}"
@@ -73,9 +76,23 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
         yield f"  ! {problem}"
     limit = None if everything else _LISTED
     yield from _listed("not indexed yet", status.unindexed, limit)
+    yield from _listed("below the threshold", status.below_threshold, limit)
     yield from _listed("gone from the disk", status.vanished, limit)
     yield from _listed("failed", [_failure(f) for f in status.failures], limit)
     yield from _listed("left out", [_failure(f) for f in status.skipped], limit)
+    lines = [*status.bad_lines, *status.unfinished]
+    yield from _listed("line", [f"{line.path}:{line.line}: {line.reason}" for line in lines], limit)
+    yield from _listed("written anew", status.rewritten, limit)
+
+
+def _sessions(status: IndexStatus) -> Iterator[str]:
+    for count in status.sources:
+        if count.source == "sessions":
+            bad = f", {status.bad_line_count} bad lines" if status.bad_line_count else ""
+            yield (
+                f"  Sessions:   {count.files_indexed} indexed of {count.files_on_disk} found, "
+                f"{len(status.below_threshold)} below the threshold, {count.chunks} chunks{bad}"
+            )
 
 
 def _provider(status: IndexStatus) -> str:

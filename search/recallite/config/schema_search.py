@@ -18,6 +18,7 @@ from recallite.config.values import (
     Paths,
     PathText,
     Positive,
+    Price,
     Seconds,
     Text,
     Texts,
@@ -55,10 +56,10 @@ class BatchConfig(Group, frozen=True, kw_only=True):
     """Large backfills through a provider's batch service."""
 
     enabled: Annotated[Flag, "Use batch jobs where the provider has them."] = False
-    wait: Annotated[Flag, "Wait for jobs; otherwise their results are taken in later."] = True
+    wait: Annotated[Flag, "`recallite index` waits for jobs; otherwise results are taken in later."] = True
     concurrency: Annotated[Positive, "Jobs under way at once for one provider key."] = 2
     poll_interval_ms: Annotated[Count, "Shortest pause between two looks at a job."] = 2_000
-    timeout_minutes: Annotated[Positive, "How long a job may take."] = 60
+    timeout_minutes: Annotated[Positive, "How long `recallite index` waits for jobs."] = 60
 
 
 class RemoteConfig(Group, frozen=True, kw_only=True):
@@ -70,6 +71,7 @@ class RemoteConfig(Group, frozen=True, kw_only=True):
         default_factory=dict
     )
     same_model: Annotated[Flag, "The server at a new address has the same model, so its vectors are kept."] = False
+    price_per_million_tokens: Annotated[Price | None, "What the provider asks, for estimates; in any currency."] = None
     daily_token_limit: Annotated[Positive | None, "Tokens that may be spent in a day."] = None
     timeout_seconds: Annotated[Seconds, "Time-out of one request."] = 60.0
     max_items_per_request: Annotated[Positive | None, "Texts that the server takes at once."] = None

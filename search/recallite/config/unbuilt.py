@@ -19,10 +19,6 @@ _PROVIDER = "memorySearch.provider"
 
 UNBUILT: dict[str, str] = {
     "memorySearch.multimodal.*": "indexing of images and audio",
-    "memorySearch.experimental.sessionMemory": "indexing of session transcripts",
-    "memorySearch.sources=sessions": "indexing of session transcripts",
-    "memorySearch.sync.sessions.*": "indexing of session transcripts",
-    "memorySearch.remote.batch.*": "embedding through batch jobs",
     "memory.backend=qmd": "the qmd backend",
     "memory.qmd.*": "the qmd backend",
 }

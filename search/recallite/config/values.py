@@ -88,6 +88,13 @@ def _positive_seconds(value: object) -> float:
     return number
 
 
+def _price(value: object) -> float:
+    number = _number(value)
+    if number < 0:
+        raise refused("must be at least 0")
+    return number
+
+
 def a_string(value: object) -> str:
     """`value`, which must be a string."""
     if not isinstance(value, str):
@@ -205,6 +212,7 @@ Positive = Annotated[int, _whole_from(1)]
 ChunkTokens = Annotated[int, _whole_from(16)]
 Fraction = Annotated[float, _fraction]
 Seconds = Annotated[float, _positive_seconds]
+Price = Annotated[float, _price]
 Text = Annotated[str, _text]
 TimeZone = Annotated[str, _time_zone]
 """A name of the IANA time zone database."""

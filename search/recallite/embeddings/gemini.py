@@ -7,6 +7,7 @@ from typing import cast
 
 from recallite.embeddings import http_api
 from recallite.embeddings.endpoint import endpoint_for
+from recallite.embeddings.gemini_batches import GeminiBatches
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Kind, Limits, RawVector, Space
 from recallite.embeddings.remote import RemoteEmbedder
@@ -48,6 +49,14 @@ def create(options: ProviderOptions) -> GeminiEmbedder:
     limits = Limits(max_items=100, max_input_tokens=most, parallel_requests=2)
     space = Space(PROVIDER, model, dims, variant="RETRIEVAL")
     return GeminiEmbedder(endpoint, space, limits, options)
+
+
+def create_batches(options: ProviderOptions) -> GeminiBatches:
+    """The batch service for the same account. Errors as `create`."""
+    embedder = create(options)
+    model = embedder.space.model
+    wanted = embedder.space.dims if model == PREVIEW_MODEL else options.dimensions
+    return GeminiBatches(embedder.api.endpoint, model, dimensions=wanted)
 
 
 class GeminiEmbedder(RemoteEmbedder):

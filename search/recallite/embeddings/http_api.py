@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recallite.embeddings.deadline import DeadlineError, call_within
 from recallite.embeddings.endpoint import Endpoint
@@ -42,10 +42,17 @@ class JsonApi:
 
     def post(self, path: str, body: Mapping[str, object], *, texts: Sequence[str]) -> bytes:
         """The body of the reply. `texts` are what no error may repeat. Raises a ProviderError."""
+        return self.call("POST", path, texts=texts, json=body)
+
+    def call(self, method: str, path: str, *, texts: Sequence[str] = (), **options: Any) -> bytes:
+        """The body of a reply of status 200. `path` is relative to the endpoint, or a whole address on its host.
+
+        `options` are those of `httpx.Client.request` (Any: they are its own to check).
+        """
         idle = self._idle.get()
         client = idle.pop() if idle else self._new_client()
         try:
-            call = partial(self._request, client, path, body, texts)
+            call = partial(self._request, client, method, path, texts, options)
             reply = call_within(self._timeout_seconds, call, abandon=client.close)
         except TimeoutError as error:
             raise DeadlineError(f"{self.endpoint.host}: {error}") from None
@@ -60,12 +67,15 @@ class JsonApi:
         while idle:
             idle.pop().close()
 
-    def _request(self, client: httpx.Client, path: str, body: Mapping[str, object], texts: Sequence[str]) -> bytes:
+    def _request(
+        self, client: httpx.Client, method: str, path: str, texts: Sequence[str], options: Mapping[str, Any]
+    ) -> bytes:
         import httpx
 
         try:
             with quiet():
-                reply = client.post(self.endpoint.url.rstrip("/") + path, json=body)
+                address = path if path.startswith("http") else self.endpoint.url.rstrip("/") + path
+                reply = client.request(method, address, **options)
                 content = reply.read()
         except httpx.TimeoutException:
             raise DeadlineError(f"{self.endpoint.host} sent nothing for {self._timeout_seconds:g} s") from None

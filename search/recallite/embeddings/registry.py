@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Protocol, cast
 
+from recallite.embeddings.batches import BatchApi
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder
 from recallite.errors import ProviderUnavailableError
@@ -43,6 +45,13 @@ def create_embedder(options: ProviderOptions) -> Embedder:
     if reason := module.why_unavailable():
         raise ProviderUnavailableError(reason)
     return module.create(options)
+
+
+def create_batches(options: ProviderOptions) -> BatchApi | None:
+    """The batch service of a provider; None when it has none. Errors as `create_embedder`."""
+    module = _module(options.provider)
+    make: Callable[[ProviderOptions], BatchApi] | None = getattr(module, "create_batches", None)
+    return make(options) if make is not None else None
 
 
 def available(provider: str) -> str | None:

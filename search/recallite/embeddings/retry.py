@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -101,13 +101,15 @@ class _Run:
     served: bool = False
     dims: int | None = None
     stack: list[_Request] = field(default_factory=list)
+    """Requests to send before those that are still to be packed."""
+    packed: Iterator[_Request] = field(default_factory=lambda: iter(()))
 
     def work(self) -> None:
         limits = self.embedder.limits
         self.most_items = limits.max_items
-        self.stack = [_Request(numbers) for numbers in pack(self.parts.texts, limits)]
-        self.stack.reverse()
-        if limits.parallel_requests > 1 and len(self.stack) > 1:
+        # Packed while requests are under way: to measure texts takes time too.
+        self.packed = map(_Request, pack(self.parts.texts, limits))
+        if limits.parallel_requests > 1 and len(self.parts.texts) > 1:
             self._work_parallel(limits.parallel_requests)
         else:
             while (request := self._next()) is not None:
@@ -125,8 +127,12 @@ class _Run:
                         under_way[pool.submit(self._ask, request)] = request
                     if not under_way:
                         return
-                    for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                        self._settle(under_way.pop(future), future.result)
+                    # One at a time: while its vectors are written, the others and a new one are under way.
+                    future = wait(under_way, return_when=FIRST_COMPLETED).done.pop()
+                    request = under_way.pop(future)
+                    if (following := self._next()) is not None:
+                        under_way[pool.submit(self._ask, following)] = following
+                    self._settle(request, future.result)
             finally:
                 self._keep(under_way)
 
@@ -138,8 +144,10 @@ class _Run:
 
     def _next(self) -> _Request | None:
         """The next request to send, made smaller if the server was seen to take fewer texts."""
-        while self.stack and not self.stop():
-            request = self.stack.pop()
+        while not self.stop():
+            request = self.stack.pop() if self.stack else next(self.packed, None)
+            if request is None:
+                return None
             request.numbers = [number for number in request.numbers if self.parts.is_wanted(number)]
             if len(request.numbers) > self.most_items:
                 self._push(request, self.most_items, None)

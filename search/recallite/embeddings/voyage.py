@@ -8,6 +8,7 @@ from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Kind, Limits, RawVector, Space
 from recallite.embeddings.remote import RemoteEmbedder
 from recallite.embeddings.replies import match_items, read_json
+from recallite.embeddings.voyage_batches import VoyageBatches
 
 PROVIDER = "voyage"
 DEFAULT_MODEL = "voyage-4-large"
@@ -36,6 +37,12 @@ def create(options: ProviderOptions) -> VoyageEmbedder:
     )
     space = Space(PROVIDER, model, options.dimensions, variant="input_type")
     return VoyageEmbedder(endpoint, space, limits, options)
+
+
+def create_batches(options: ProviderOptions) -> VoyageBatches:
+    """The batch service for the same account. Errors as `create`."""
+    embedder = create(options)
+    return VoyageBatches(embedder.api.endpoint, embedder.space.model, dimensions=options.dimensions)
 
 
 class VoyageEmbedder(RemoteEmbedder):

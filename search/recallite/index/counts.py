@@ -8,6 +8,7 @@ from recallite.index.connection import IndexReader, SpaceRow, space_row
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, plain_table, vec_table
 from recallite.index.vector import has_table
+from recallite.transcripts.progress import TranscriptProgress
 from recallite.types import Failure, Fallback, Source
 
 
@@ -23,6 +24,8 @@ class IndexedFile:
     state: str
     reason: str | None
     chunks: int
+    transcript: TranscriptProgress | None = None
+    """How far it was read, if it is a transcript."""
 
     def was(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
         """Whether the file looked like this when it was read."""
@@ -59,7 +62,11 @@ def count(reader: IndexReader) -> IndexCounts:
             "LEFT JOIN chunks c ON c.file_id = f.id WHERE f.generation = ? GROUP BY f.id",
             (snapshot.generation,),
         )
-        files = {row[0]: IndexedFile(*row[1:]) for row in rows}
+        progress = _transcripts(reader, snapshot.generation)
+        files = {
+            path: IndexedFile(source, size, mtime_ns, ctime_ns, state, reason, chunks, progress.get(path))
+            for path, source, size, mtime_ns, ctime_ns, state, reason, chunks in rows
+        }
         space = snapshot.space
         cut = fetch(
             connection, "SELECT chunk_tokens, chunk_overlap FROM generations WHERE id = ?", (snapshot.generation,)
@@ -80,6 +87,19 @@ def count(reader: IndexReader) -> IndexCounts:
             last_success=_last_success(reader),
             vec_reason=reader.vec_reason,
         )
+
+
+def _transcripts(reader: IndexReader, generation: int) -> dict[str, TranscriptProgress]:
+    """By path; none in an index that no writer of this version has opened yet."""
+    if _one(reader, "PRAGMA user_version") < _FIRST_WITH_TRANSCRIPTS:
+        return {}
+    sql = "SELECT path, transcript FROM files WHERE generation = ? AND transcript IS NOT NULL"
+    rows = fetch(reader.connection, sql, (generation,))
+    return {path: progress for path, text in rows if (progress := TranscriptProgress.parse(text)) is not None}
+
+
+_FIRST_WITH_TRANSCRIPTS = 2
+"""Version of the schema."""
 
 
 def _one(reader: IndexReader, sql: str, parameters: tuple[int, ...] = ()) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import get_args
 
+from recallite.index.connection import IndexReader
+from recallite.index.rows import fetch
 from recallite.types import Source
 
 
@@ -16,6 +19,16 @@ class Filter:
 
     def __bool__(self) -> bool:
         return self.sources is not None or self.folder is not None
+
+    def within(self, allowed: tuple[Source, ...], reader: IndexReader, generation: int) -> Filter:
+        """The same, and of these sources only; unchanged when the index holds no others."""
+        if self.sources is not None:
+            return replace(self, sources=tuple(source for source in self.sources if source in allowed))
+        sql = "SELECT 1 FROM files WHERE generation = ? AND source = ? LIMIT 1"
+        others = [source for source in get_args(Source) if source not in allowed]
+        if any(fetch(reader.connection, sql, (generation, source)) for source in others):
+            return replace(self, sources=allowed)
+        return self
 
     def chunk_ids(self, generation: int) -> tuple[str, tuple[str | int, ...]]:
         """A subquery of the allowed chunk ids, and its parameters."""

@@ -13,7 +13,7 @@ from recallite.errors import ForeignIndexError, IndexMissingError, IndexVersionE
 
 APPLICATION_ID = 0x52434C31
 """`RCL1`, in the file's header."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PAGE_SIZE = 16384
 """Bytes; vectors of 3 to 6 KB waste a quarter of the file with SQLite's default of 4096."""
 VEC0_CHUNK_SIZE = 16
@@ -41,6 +41,7 @@ CREATE TABLE files(
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('indexed', 'writing', 'failed')),
     reason TEXT, indexed_at REAL NOT NULL,
+    transcript TEXT,                            -- JSON: how far a transcript is indexed
     UNIQUE (generation, source, path));
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY AUTOINCREMENT,       -- never used twice, so that a stale vector never finds a new text
@@ -53,6 +54,11 @@ CREATE TABLE pending(                           -- chunks without a vector in a 
     attempts INTEGER NOT NULL DEFAULT 0, permanent INTEGER NOT NULL DEFAULT 0, reason TEXT,
     PRIMARY KEY (space, chunk_id)) WITHOUT ROWID;
 """
+
+MIGRATIONS: dict[int, str] = {
+    1: "ALTER TABLE files ADD COLUMN transcript TEXT;",
+}
+"""From a version, what its tables lack of the next one. Readers take both as they are."""
 
 
 def fts_table(generation: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import apsw
@@ -13,13 +13,21 @@ from recallite.index.keyword import KeywordQuery
 from recallite.index.rows import fetch
 from recallite.search.fusion import Scored
 from recallite.search.snippet import snippet
-from recallite.types import Hit
+from recallite.types import Hit, Source
 
 
 def hits_of(
-    connection: apsw.Connection, chosen: Sequence[Scored], query: KeywordQuery, *, workspace: Path, explain: bool
+    connection: apsw.Connection,
+    chosen: Sequence[Scored],
+    query: KeywordQuery,
+    *,
+    roots: Mapping[Source, Path],
+    explain: bool,
 ) -> list[Hit]:
-    """A hit for each of `chosen`, in that order. Call it inside a read transaction."""
+    """A hit for each of `chosen`, in that order. Call it inside a read transaction.
+
+    `roots` are the folders that the paths of each source are of.
+    """
     hits = []
     for scored in chosen:
         rows = fetch(
@@ -40,11 +48,28 @@ def hits_of(
                 snippet=snippet(text, query),
                 source=source,
                 chunk_id=scored.chunk_id,
-                stale=source == "memory" and _changed(workspace / path, *state),
+                stale=_is_stale(source, roots[source], path, *state),
                 parts=scored.parts if explain else None,
             )
         )
     return hits
+
+
+def _is_stale(
+    source: Source, root: Path, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None
+) -> bool:
+    if source == "sessions":
+        return _rewritten(root / path.partition("/")[2], size, mtime_ns)
+    return _changed(root / path, size, mtime_ns, ctime_ns, hash_)
+
+
+def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:
+    """Whether a transcript is more than what it was with something added."""
+    try:
+        info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
+    except OSError:
+        return True
+    return info.st_size < size or (info.st_size == size and info.st_mtime_ns != mtime_ns)
 
 
 def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:

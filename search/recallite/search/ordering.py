@@ -9,6 +9,7 @@ from datetime import date, datetime, tzinfo
 import apsw
 
 from recallite.index.rows import fetch
+from recallite.search.crowding import give_way, session_files
 from recallite.search.decay import age_days, decay
 from recallite.search.diversity import diversify
 from recallite.search.fusion import Scored, in_order, passing
@@ -34,16 +35,26 @@ class Ordering:
 
 
 def ordered(
-    connection: apsw.Connection, scored: list[Scored], *, ordering: Ordering, today: date, min_score: float, count: int
+    connection: apsw.Connection,
+    scored: list[Scored],
+    *,
+    ordering: Ordering,
+    today: date,
+    min_score: float,
+    count: int,
+    sessions: bool = False,
 ) -> list[Scored]:
     """The first `count` of the final order, best first. Call it inside a read transaction.
 
     Age multiplies the scores; what then lies below `min_score` goes, unless it is an exact hit; of the rest
-    near repetitions give way. The hits for k begin those for k + 1.
+    the further chunks of a transcript (where there are `sessions`) and near repetitions give way. The hits for k
+    begin those for k + 1.
     """
     if ordering.half_life_days is not None:
         scored = in_order(_aged(connection, scored, ordering, ordering.half_life_days, today))
     kept = passing(scored, min_score)
+    if sessions:
+        kept = give_way(kept, session_files(connection, [each.chunk_id for each in kept]), min_score=min_score)
     if ordering.lambda_ is not None:
         kept = _diverse(connection, kept[:MAX_POOL], ordering.lambda_, count)
     return kept[:count]

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import apsw
 
 from recallite.embeddings.calibration import Calibration, calibration_of
 from recallite.errors import IndexUnusableError
-from recallite.index.connection import Snapshot, damaged
+from recallite.index.connection import Snapshot, SpaceRow, damaged
 from recallite.index.filters import Filter
 from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
 from recallite.search.background import Background
 from recallite.search.connections import OpenIndex, SearchConnections
+from recallite.search.crowding import FEWEST_NOTES, session_files
 from recallite.search.fusion import Fusion, Scored, Weights, fuse
 from recallite.search.hits import hits_of
 from recallite.search.ordering import Ordering, ordered
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
-from recallite.types import Hit, Mode, SearchReply
+from recallite.types import Hit, Mode, SearchReply, Source
 from recallite.workspace.text import without_surrogates
 
 MAX_CANDIDATES = 200
@@ -39,6 +40,9 @@ class SearchSettings:
     """The settings of a search, resolved."""
 
     workspace: Path
+    sessions_dir: Path
+    sources: tuple[Source, ...]
+    """What the settings name; nothing else is found, though it may still be in the index."""
     max_results: int
     min_score: float
     hybrid: bool
@@ -119,6 +123,7 @@ class Searcher:
         vector, reason = self._question(asked.text, snapshot)
         with index.reader.reading():
             now = index.reader.snapshot()
+            asked = replace(asked, where=asked.where.within(self.settings.sources, index.reader, now.generation))
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
             sides = self._candidates(index, now, asked, vector, reason)
@@ -150,10 +155,11 @@ class Searcher:
             ordering=settings.ordering,
             today=self.today(),
             min_score=asked.min_score,
+            sessions="sessions" in settings.sources,
             count=asked.max_results,
         )
-        workspace, connection = settings.workspace, index.reader.connection
-        return hits_of(connection, chosen, asked.query, workspace=workspace, explain=asked.explain)
+        roots: dict[Source, Path] = {"memory": settings.workspace, "sessions": settings.sessions_dir}
+        return hits_of(index.reader.connection, chosen, asked.query, roots=roots, explain=asked.explain)
 
     def _candidates(
         self,
@@ -163,25 +169,25 @@ class Searcher:
         vector: Vector | None,
         reason: str | None,
     ) -> _Sides:
-        limit, where, query = self.settings.candidates, asked.where, asked.query
+        where, query = asked.where, asked.query
         space = snapshot.space
         cosines: dict[int, float] = {}
         background: Background | None = None
         if vector is not None and space is not None:
             try:
                 background = index.backgrounds.of(asked.text, vector, space)
-                cosines = index.vector.search(vector, space=space, limit=limit, where=where)
-                if background is not None and background.neutral is not None:
-                    others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
-                    cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
+                cosines = self._near(index, vector, background, space, where)
             except apsw.SQLError as error:
                 # sqlite-vec reports damage in its tables as an error of the statement.
                 vector = None
                 reason = f"the vectors cannot be read ({error}): run `recallite index --force`"
         use_keyword = self.settings.hybrid or vector is None
-        words = (
-            index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where) if use_keyword else []
-        )
+        words = self._words(index, snapshot, query, where) if use_keyword else []
+        notes = self._notes_beside(index, where, cosines.keys(), [hit.chunk_id for hit in words])
+        if notes is not None:
+            words = [*(self._words(index, snapshot, query, notes) if use_keyword else ()), *words]
+            if vector is not None and space is not None:
+                cosines.update(self._near(index, vector, background, space, notes))
         if vector is None or space is None:
             return _Sides(self._keyword_only(words), "keyword", reason)
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
@@ -192,6 +198,34 @@ class Searcher:
         scored = fuse(words, cosines, scores, weights=weights, fusion=self.settings.fusion, foreign=foreign)
         mode: Mode = "hybrid" if use_keyword else "vector"
         return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
+
+    def _near(
+        self, index: OpenIndex, vector: Vector, background: Background | None, space: SpaceRow, where: Filter
+    ) -> dict[int, float]:
+        """Cosines of the nearest chunks; in an index of several languages also of those nearest in the others."""
+        limit = self.settings.candidates
+        cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+        if background is not None and background.neutral is not None:
+            others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
+            cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
+        return cosines
+
+    def _words(self, index: OpenIndex, snapshot: Snapshot, query: KeywordQuery, where: Filter) -> list[KeywordHit]:
+        limit = self.settings.candidates
+        return index.keyword.search(query, generation=snapshot.generation, limit=limit, where=where)
+
+    def _notes_beside(
+        self, index: OpenIndex, where: Filter, near: Collection[int], worded: Collection[int]
+    ) -> Filter | None:
+        """A filter for notes alone, when so many chunks of sessions were found that hardly a note had room."""
+        sources = self.settings.sources if where.sources is None else where.sources
+        if not {"memory", "sessions"} <= set(sources):
+            return None
+        if max(len(near), len(worded)) < self.settings.candidates:
+            return None
+        found = {*near, *worded}
+        files = session_files(index.reader.connection, found)
+        return replace(where, sources=("memory",)) if len(found) - len(files) < FEWEST_NOTES else None
 
     def _calibrated(
         self, index: OpenIndex, cosines: dict[int, float], calibration: Calibration, background: Background | None

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from recallite.testing import behaviours as told
+from recallite.testing.batch_service import BatchAnswer, BatchService
 from recallite.testing.protocols import Answered, Problem, SeenRequest, WireProtocol
 
 _JSON = "application/json"
@@ -23,8 +24,11 @@ class Plan(Protocol):
     key: str | None
     protocol: WireProtocol
     closing: Event
+    batches: BatchService | None
+    latency_seconds: float
 
     def connected(self) -> None: ...
+    def transferred(self, *, received: int = 0, sent: int = 0) -> None: ...
     def take(self, request: SeenRequest) -> told.Behaviour | None: ...
     def problem_with(self, texts: Sequence[str]) -> Problem | None: ...
     def answers(self, request: SeenRequest, spoil: told.BadVectors | None) -> list[Answered]: ...
@@ -50,9 +54,27 @@ class ProviderHandler(BaseHTTPRequestHandler):
         super().setup()
         self.server.plan.connected()
 
+    def do_GET(self) -> None:
+        self._handle("GET")
+
+    def do_DELETE(self) -> None:
+        self._handle("DELETE")
+
     def do_POST(self) -> None:
+        self._handle("POST")
+
+    def _handle(self, method: str) -> None:
         plan = self.server.plan
-        request = plan.protocol.read(self._request(), plan.key)
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        plan.transferred(received=len(raw))
+        asked = self._request(raw)
+        if plan.batches is not None and (answer := plan.batches.answer(method, asked, raw, plan.key)) is not None:
+            try:
+                self._answer_batch(answer)
+            except OSError:
+                self.close_connection = True
+            return
+        request = plan.protocol.read(asked, plan.key)
         if isinstance(request, Problem):
             self._refuse(request)
             return
@@ -65,8 +87,13 @@ class ProviderHandler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         """Silent: tests read the counts."""
 
-    def _request(self) -> SeenRequest:
-        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+    def _answer_batch(self, answer: BatchAnswer) -> None:
+        if answer.breaks_off:
+            self._break_off()
+        else:
+            self._send(answer.status, answer.body)
+
+    def _request(self, raw: bytes) -> SeenRequest:
         try:
             body = json.loads(raw)
         except ValueError:
@@ -114,6 +141,8 @@ class ProviderHandler(BaseHTTPRequestHandler):
 
     def _answer(self, request: SeenRequest, spoil: told.BadVectors | None) -> None:
         plan = self.server.plan
+        if plan.latency_seconds:
+            plan.closing.wait(plan.latency_seconds)
         if problem := plan.problem_with(request.texts):
             self._refuse(problem)
         else:
@@ -141,6 +170,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
+        self.server.plan.transferred(sent=len(body))
 
     def _drip(self, body: bytes, drip: told.Drip) -> None:
         lines = ["HTTP/1.1 200 OK", f"Content-Type: {_JSON}", f"Content-Length: {len(body)}", "", ""]

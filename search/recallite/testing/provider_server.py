@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from recallite.embeddings.limits import estimate_tokens
+from recallite.testing.batch_service import BatchService
 from recallite.testing.behaviours import BadVectors, Behaviour, Poison
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.openai_protocol import OpenAIProtocol
@@ -51,13 +52,20 @@ class ProviderServer:
         max_items: int | None = None,
         max_request_tokens: int | None = None,
         obeys_dimensions: bool = True,
+        latency_seconds: float = 0.0,
     ) -> None:
         self.key = key
         self.dims = dims
         self.max_items = max_items
         self.max_request_tokens = max_request_tokens
         self.obeys_dimensions = obeys_dimensions
+        self.latency_seconds = latency_seconds
+        """Before each answer to a request for vectors."""
+        self.bytes_in = self.bytes_out = 0
+        """Bodies of requests and of replies."""
         self.protocol: WireProtocol = protocol or OpenAIProtocol()
+        self.batches: BatchService | None = None
+        """The provider's batch service, where the test has given it one."""
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._queue: deque[Behaviour] = deque()
@@ -138,6 +146,12 @@ class ProviderServer:
         """Spoil the vector of each such text."""
         with self._lock:
             self._poisonings.append(_Poisoning(predicate, kind))
+
+    def transferred(self, *, received: int = 0, sent: int = 0) -> None:
+        """Counts bytes (for the handler)."""
+        with self._lock:
+            self.bytes_in += received
+            self.bytes_out += sent
 
     def connected(self) -> None:
         """Counts a connection (for the handler)."""

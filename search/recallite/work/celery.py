@@ -14,9 +14,9 @@ from kombu import Queue
 from kombu.exceptions import OperationalError
 
 from recallite.errors import QueueUnreachableError
-from recallite.work.messages import COMPACT_TASK, LIVE, MAINTENANCE, QUEUES, SYNC_TASKS
+from recallite.work.messages import COMPACT_TASK, LIVE, MAINTENANCE, QUEUE_OF, QUEUES, TASKS
 from recallite.work.namespace import key_prefix
-from recallite.work.queue import Lane
+from recallite.work.queue import Errand
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -37,7 +37,7 @@ def configure(app: Celery, *, namespace: str) -> Celery:
         task_default_queue=LIVE,
         task_create_missing_queues=False,
         task_queues=[Queue(name) for name in QUEUES],
-        task_routes={name: {"queue": name.split(".")[1]} for name in SYNC_TASKS.values()},
+        task_routes={name: {"queue": QUEUE_OF[errand]} for errand, name in TASKS.items()},
         task_send_sent_event=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
@@ -71,9 +71,9 @@ class CeleryPublisher:
         app = Celery("recallite", broker=self._broker_url, set_as_current=False)
         return configure(app, namespace=self._namespace)
 
-    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+    def publish(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
         """Raises QueueUnreachableError when the broker does not take the message within some seconds."""
-        self._send(SYNC_TASKS[lane], agent, queue=lane, after_seconds=after_seconds)
+        self._send(TASKS[errand], agent, queue=QUEUE_OF[errand], after_seconds=after_seconds)
 
     def compact(self, agent: str) -> None:
         """Ask for the space that deleted text and vectors have left in an agent's index. Errors as `publish`."""
@@ -93,22 +93,25 @@ class CeleryPublisher:
         except (OperationalError, CeleryUnreachable) as error:
             raise QueueUnreachableError(f"the broker takes no message: {type(error).__name__}") from error
 
-    def on_the_way(self, lane: Lane) -> Collection[str]:
+    def on_the_way(self, errand: Errand) -> Collection[str]:
         """Read from the broker's own list, which holds at most one message for each agent."""
         from redis import RedisError
 
         try:
-            messages = cast("list[str]", self._redis().lrange(f"{key_prefix(self._namespace)}{lane}", 0, -1))
+            messages = cast(
+                "list[str]", self._redis().lrange(f"{key_prefix(self._namespace)}{QUEUE_OF[errand]}", 0, -1)
+            )
         except RedisError as error:
             raise QueueUnreachableError(f"the broker does not answer: {type(error).__name__}") from error
-        agents = {_agent_of(message) for message in messages}
+        agents = {_agent_of(message, TASKS[errand]) for message in messages}
         return {agent for agent in agents if agent is not None}
 
 
-def _agent_of(message: str) -> str | None:
-    """None for a message that is none of ours."""
+def _agent_of(message: str, task: str) -> str | None:
+    """None for a message that is none of this task's."""
     try:
-        _, named, _ = json.loads(base64.b64decode(json.loads(message)["body"]))
-        return str(named["agent"])
+        whole = json.loads(message)
+        _, named, _ = json.loads(base64.b64decode(whole["body"]))
+        return str(named["agent"]) if whole["headers"]["task"] == task else None
     except (ValueError, KeyError, TypeError):
         return None

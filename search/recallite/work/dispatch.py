@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from recallite.errors import QueueUnreachableError
-from recallite.work.queue import LANES, SCAN, Lane, WorkQueue
+from recallite.work.queue import ERRANDS, LANES, SCAN, Errand, Lane, WorkQueue
 
 logger = logging.getLogger(__name__)
 
@@ -16,11 +16,11 @@ logger = logging.getLogger(__name__)
 class Publisher(Protocol):
     """Carries the hint that an agent has work: a broker message, or a knock at the embedded service."""
 
-    def publish(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+    def publish(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
         """`after_seconds` is at most a minute: brokers deliver what waits longer several times."""
         ...
 
-    def on_the_way(self, lane: Lane) -> Collection[str]:
+    def on_the_way(self, errand: Errand) -> Collection[str]:
         """Agents for which a message waits that no worker has taken yet."""
         ...
 
@@ -43,15 +43,15 @@ class Dispatch:
         self.queue.mark(agent, paths, lane=lane)
         self.send(agent, lane)
 
-    def send(self, agent: str, lane: Lane, *, after_seconds: float = 0.0) -> None:
+    def send(self, agent: str, errand: Errand, *, after_seconds: float = 0.0) -> None:
         """Send the hint unless one is on its way already. It may be told to arrive later, by at most a minute."""
-        if not self.queue.schedule(agent, lane):
+        if not self.queue.schedule(agent, errand):
             return
         try:
-            self._publisher.publish(agent, lane, after_seconds=after_seconds)
+            self._publisher.publish(agent, errand, after_seconds=after_seconds)
         except BaseException:
             with contextlib.suppress(QueueUnreachableError):
-                self.queue.started(agent, lane)  # or nobody would send it for minutes
+                self.queue.started(agent, errand)  # or nobody would send it for minutes
             raise
 
     def sweep(self) -> None:
@@ -64,21 +64,24 @@ class Dispatch:
         if self._drops_unknown:
             self._drop_unknown()
             self._drops_unknown = False
-        waiting = {lane: frozenset(self._publisher.on_the_way(lane)) for lane in LANES}
-        left = {(entry.agent, lane) for entry in self.queue.backlog() for lane in LANES if entry.count(lane)}
+        waiting = {errand: frozenset(self._publisher.on_the_way(errand)) for errand in ERRANDS}
+        left: set[tuple[str, Errand]] = {
+            (entry.agent, lane) for entry in self.queue.backlog() for lane in LANES if entry.count(lane)
+        }
         left |= {(agent, "backfill") for agent in self.queue.owed()}
-        for agent, lane in sorted(left):
+        left |= {(agent, "batch") for agent in self.queue.owed("batch")}
+        for agent, errand in sorted(left):
             if self._agents and agent not in self._agents:
                 continue  # configured after this process was: the next one serves it
-            if agent in waiting[lane]:
-                self.queue.scheduled(agent, lane)
+            if agent in waiting[errand]:
+                self.queue.scheduled(agent, errand)
             else:
-                self.queue.started(agent, lane)  # no message is waiting: one that was sent is lost
-                self.send(agent, lane)
+                self.queue.started(agent, errand)  # no message is waiting: one that was sent is lost
+                self.send(agent, errand)
 
     def _drop_unknown(self) -> None:
         """Once, when the settings are fresh: nobody would ever serve agents that are no longer configured."""
-        for agent in {entry.agent for entry in self.queue.backlog()}.union(self.queue.owed()):
+        for agent in {entry.agent for entry in self.queue.backlog()}.union(self.queue.owed(), self.queue.owed("batch")):
             if agent not in self._agents:
                 logger.info("agent %s is no longer configured: what waits for it is dropped", agent)
                 self.queue.forget(agent)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from recallite.work.queue import Lane
+from recallite.work.queue import Errand
 
 LIVE, BACKFILL, MAINTENANCE = "live", "backfill", "maintenance"
 QUEUES = (LIVE, BACKFILL, MAINTENANCE)
 
-SYNC_TASKS: dict[Lane, str] = {"live": "recallite.live.sync_agent", "backfill": "recallite.backfill.sync_agent"}
+TASKS: dict[Errand, str] = {
+    "live": "recallite.live.sync_agent",
+    "backfill": "recallite.backfill.sync_agent",
+    "batch": "recallite.batch.poll",
+}
+QUEUE_OF: dict[Errand, str] = {"live": LIVE, "backfill": BACKFILL, "batch": MAINTENANCE}
 COMPACT_TASK = "recallite.maintenance.compact_agent"
 
 BROKER_VARIABLE = "RECALLITE_BROKER_URL"

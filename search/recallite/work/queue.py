@@ -15,6 +15,17 @@ Lane = Literal["live", "backfill"]
 
 LANES: tuple[Lane, ...] = ("live", "backfill")
 
+Errand = Literal["live", "backfill", "batch"]
+"""What a message asks for: a slice of work in one of the lanes, or a look at an agent's batch jobs."""
+
+ERRANDS: tuple[Errand, ...] = (*LANES, "batch")
+
+Debt = Literal["vectors", "batch"]
+"""What is owed to an agent without any changed file: vectors to be made, batch jobs to be looked at."""
+
+SLOT_SECONDS = 2 * 24 * 3600
+"""Longer than any batch job lives; a slot whose job was lost is free again after this time."""
+
 SCAN = "*"
 """Marked in place of a path: compare the whole disk with the index."""
 
@@ -99,34 +110,34 @@ class WorkQueue(Protocol):
         """Number of marks, of one agent or of all, of one lane or of both."""
         ...
 
-    def owe(self, agent: str, *, seconds: float = 0.0) -> None:
-        """Note that chunks of the agent wait for vectors, to be made in `seconds` at the earliest.
+    def owe(self, agent: str, debt: Debt = "vectors", *, seconds: float = 0.0) -> None:
+        """Note that something is owed to the agent, due in `seconds`. It survives whoever noted it.
 
-        No mark: the text of all files is written. It survives whoever noted it.
+        No mark: the text of all files may be written.
         """
         ...
 
-    def settle(self, agent: str) -> None:
-        """No chunk of the agent waits for a vector that a provider could give."""
+    def settle(self, agent: str, debt: Debt = "vectors") -> None:
+        """Nothing of the kind is owed any more: no chunk waits for a vector that a provider could give now."""
         ...
 
-    def owed(self) -> list[str]:
-        """Agents whose vectors are due now, longest due first."""
+    def owed(self, debt: Debt = "vectors") -> list[str]:
+        """Agents to which it is due now, longest due first."""
         ...
 
     def forget(self, agent: str) -> None:
         """Drop what is noted of an agent that is no longer configured, except its epoch."""
         ...
 
-    def schedule(self, agent: str, lane: Lane) -> bool:
+    def schedule(self, agent: str, errand: Errand) -> bool:
         """Whether a message should be sent for the agent: true until `started`, for the first who asks."""
         ...
 
-    def scheduled(self, agent: str, lane: Lane) -> None:
+    def scheduled(self, agent: str, errand: Errand) -> None:
         """A message for the agent was seen on its way: no further one is needed for now."""
         ...
 
-    def started(self, agent: str, lane: Lane) -> None:
+    def started(self, agent: str, errand: Errand) -> None:
         """A message for the agent has arrived at a worker: marks from now on need a further one."""
         ...
 
@@ -163,6 +174,25 @@ class WorkQueue(Protocol):
 
     def spent(self, key: str, day: str) -> int:
         """Tokens counted on a day."""
+        ...
+
+    def take_slot(self, key: str, token: str, *, limit: int) -> bool:
+        """Whether `token` may be one of `limit` batch jobs under way for an account, for all hosts together.
+
+        True too when it is one already. A slot is given back by `free_slot`, or after two days without `keep_slot`.
+        """
+        ...
+
+    def keep_slot(self, key: str, token: str) -> None:
+        """The job is under way, whatever the limit: also where the queue had lost its memory."""
+        ...
+
+    def free_slot(self, key: str, token: str) -> None:
+        """The job is over."""
+        ...
+
+    def slots(self, key: str) -> int:
+        """Batch jobs under way for an account."""
         ...
 
     def close(self) -> None: ...

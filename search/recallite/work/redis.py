@@ -17,7 +17,7 @@ from recallite.config.names import file_name
 from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
 from recallite.work.holder import Holder
 from recallite.work.namespace import KEY_PREFIX, key_prefix
-from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark, Pause
+from recallite.work.queue import ERRANDS, LANES, SLOT_SECONDS, Backlog, Debt, Errand, Lane, Lease, Mark, Pause
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -71,7 +71,7 @@ class RedisQueue:
     @cached_property
     def _scripts(self) -> dict[str, Script]:
         folder = files("recallite.work") / "lua"
-        names = ("mark", "done", "lease", "renew", "release", "pause", "spend", "refund")
+        names = ("mark", "done", "lease", "renew", "release", "pause", "spend", "refund", "slot")
         return {name: self.client.register_script((folder / f"{name}.lua").read_text("utf-8")) for name in names}
 
     def mark(self, agent: str, paths: Iterable[str], *, lane: Lane = "live") -> None:
@@ -129,30 +129,32 @@ class RedisQueue:
             return sum(b.count(lane) if lane else b.live + b.backfill for b in self.backlog())
         return int(self._call(self.client.zcount, self._key(agent, "dirty"), *_range(lane)))
 
-    def owe(self, agent: str, *, seconds: float = 0.0) -> None:
-        self._call(self.client.zadd, f"{self.prefix}owed", {agent: time.time() + seconds})
+    def owe(self, agent: str, debt: Debt = "vectors", *, seconds: float = 0.0) -> None:
+        self._call(self.client.zadd, f"{self.prefix}owed:{debt}", {agent: time.time() + seconds})
 
-    def settle(self, agent: str) -> None:
-        self._call(self.client.zrem, f"{self.prefix}owed", agent)
+    def settle(self, agent: str, debt: Debt = "vectors") -> None:
+        self._call(self.client.zrem, f"{self.prefix}owed:{debt}", agent)
 
-    def owed(self) -> list[str]:
-        return list(self._call(self.client.zrange, f"{self.prefix}owed", "-inf", time.time(), byscore=True))
+    def owed(self, debt: Debt = "vectors") -> list[str]:
+        key = f"{self.prefix}owed:{debt}"
+        return list(self._call(self.client.zrange, key, "-inf", time.time(), byscore=True))
 
     def forget(self, agent: str) -> None:
         self.settle(agent)
-        keys = [self._key(agent, name) for name in ("dirty", *(f"scheduled:{lane}" for lane in LANES))]
+        self.settle(agent, "batch")
+        keys = [self._key(agent, name) for name in ("dirty", *(f"scheduled:{errand}" for errand in ERRANDS))]
         self._call(self.client.delete, *keys)
         self._call(self.client.srem, f"{self.prefix}agents", agent)
 
-    def schedule(self, agent: str, lane: Lane) -> bool:
-        key = self._key(agent, f"scheduled:{lane}")
+    def schedule(self, agent: str, errand: Errand) -> bool:
+        key = self._key(agent, f"scheduled:{errand}")
         return bool(self._call(self.client.set, key, int(time.time()), nx=True, ex=SCHEDULED_SECONDS))
 
-    def scheduled(self, agent: str, lane: Lane) -> None:
-        self._call(self.client.set, self._key(agent, f"scheduled:{lane}"), int(time.time()), ex=SCHEDULED_SECONDS)
+    def scheduled(self, agent: str, errand: Errand) -> None:
+        self._call(self.client.set, self._key(agent, f"scheduled:{errand}"), int(time.time()), ex=SCHEDULED_SECONDS)
 
-    def started(self, agent: str, lane: Lane) -> None:
-        self._call(self.client.delete, self._key(agent, f"scheduled:{lane}"))
+    def started(self, agent: str, errand: Errand) -> None:
+        self._call(self.client.delete, self._key(agent, f"scheduled:{errand}"))
 
     def holder(self, agent: str) -> str | None:
         held_by = self._call(self.client.hget, self._key(agent, "lease"), "holder")
@@ -181,6 +183,18 @@ class RedisQueue:
 
     def spent(self, key: str, day: str) -> int:
         return int(self._call(self.client.get, f"{KEY_PREFIX}spent:{key}:{day}") or 0)
+
+    def take_slot(self, key: str, token: str, *, limit: int) -> bool:
+        return bool(self._run("slot", [f"{KEY_PREFIX}slots:{key}"], [token, limit, time.time(), SLOT_SECONDS]))
+
+    def keep_slot(self, key: str, token: str) -> None:
+        self._call(self.client.zadd, f"{KEY_PREFIX}slots:{key}", {token: time.time() + SLOT_SECONDS})
+
+    def free_slot(self, key: str, token: str) -> None:
+        self._call(self.client.zrem, f"{KEY_PREFIX}slots:{key}", token)
+
+    def slots(self, key: str) -> int:
+        return int(self._call(self.client.zcount, f"{KEY_PREFIX}slots:{key}", time.time(), "+inf"))
 
     def beat(self, worker: str, said: dict[str, str | int], *, seconds: int) -> None:
         """Let a worker say that it lives; forgotten after `seconds`."""

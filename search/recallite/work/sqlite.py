@@ -17,7 +17,7 @@ from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
 from recallite.index.readonly import ReaderClosedError, ReadOnlyDatabase, expect_writer
 from recallite.index.rows import Parameters, Row, fetch
 from recallite.work.holder import Holder
-from recallite.work.queue import LANES, Backlog, Lane, Lease, Mark, Pause
+from recallite.work.queue import LANES, SLOT_SECONDS, Backlog, Debt, Errand, Lane, Lease, Mark, Pause
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,10 @@ CREATE TABLE IF NOT EXISTS dirty(
 CREATE INDEX IF NOT EXISTS dirty_in_order ON dirty(agent, lane, generation);
 CREATE TABLE IF NOT EXISTS counter(id INTEGER PRIMARY KEY CHECK (id = 1), value INTEGER NOT NULL);
 INSERT OR IGNORE INTO counter VALUES (1, 0);
-CREATE TABLE IF NOT EXISTS owed(agent TEXT PRIMARY KEY, due REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS owed(
+    agent TEXT NOT NULL, debt TEXT NOT NULL, due REAL NOT NULL, PRIMARY KEY (agent, debt)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS slots(
+    key TEXT NOT NULL, token TEXT NOT NULL, until REAL NOT NULL, PRIMARY KEY (key, token)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pauses(key TEXT PRIMARY KEY, until REAL NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spending(
     key TEXT NOT NULL, day TEXT NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (key, day)) WITHOUT ROWID;
@@ -132,31 +135,31 @@ class SqliteQueue:
             rows = self._read("SELECT count(*) FROM dirty WHERE agent = ? AND lane IN (?, ?)", (agent, *lanes))
         return int(rows[0][0])
 
-    def owe(self, agent: str, *, seconds: float = 0.0) -> None:
+    def owe(self, agent: str, debt: Debt = "vectors", *, seconds: float = 0.0) -> None:
         with self._transaction() as connection:
-            connection.execute("INSERT OR REPLACE INTO owed VALUES (?, ?)", (agent, time.time() + seconds))
+            connection.execute("INSERT OR REPLACE INTO owed VALUES (?, ?, ?)", (agent, debt, time.time() + seconds))
 
-    def settle(self, agent: str) -> None:
+    def settle(self, agent: str, debt: Debt = "vectors") -> None:
         with self._transaction() as connection:
-            connection.execute("DELETE FROM owed WHERE agent = ?", (agent,))
+            connection.execute("DELETE FROM owed WHERE agent = ? AND debt = ?", (agent, debt))
 
-    def owed(self) -> list[str]:
-        rows = self._read("SELECT agent FROM owed WHERE due <= ? ORDER BY due, agent", (time.time(),))
-        return [str(agent) for (agent,) in rows]
+    def owed(self, debt: Debt = "vectors") -> list[str]:
+        sql = "SELECT agent FROM owed WHERE debt = ? AND due <= ? ORDER BY due, agent"
+        return [str(agent) for (agent,) in self._read(sql, (debt, time.time()))]
 
     def forget(self, agent: str) -> None:
         with self._transaction() as connection:
             connection.execute("DELETE FROM dirty WHERE agent = ?", (agent,))
             connection.execute("DELETE FROM owed WHERE agent = ?", (agent,))
 
-    def schedule(self, agent: str, lane: Lane) -> bool:
+    def schedule(self, agent: str, errand: Errand) -> bool:
         """Always true: the embedded service is woken, no message is sent."""
         return True
 
-    def scheduled(self, agent: str, lane: Lane) -> None:
+    def scheduled(self, agent: str, errand: Errand) -> None:
         """Nothing to note: there are no messages."""
 
-    def started(self, agent: str, lane: Lane) -> None:
+    def started(self, agent: str, errand: Errand) -> None:
         """Nothing to note: there are no messages."""
 
     def is_new(self) -> bool:
@@ -207,6 +210,28 @@ class SqliteQueue:
     def spent(self, key: str, day: str) -> int:
         rows = self._read("SELECT tokens FROM spending WHERE key = ? AND day = ?", (key, day))
         return int(rows[0][0]) if rows else 0
+
+    def take_slot(self, key: str, token: str, *, limit: int) -> bool:
+        now = time.time()
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM slots WHERE until <= ?", (now,))
+            rows = fetch(connection, "SELECT token FROM slots WHERE key = ?", (key,))
+            if (token,) not in rows and len(rows) >= limit:
+                return False
+            connection.execute("INSERT OR REPLACE INTO slots VALUES (?, ?, ?)", (key, token, now + SLOT_SECONDS))
+        return True
+
+    def keep_slot(self, key: str, token: str) -> None:
+        with self._transaction() as connection:
+            until = time.time() + SLOT_SECONDS
+            connection.execute("INSERT OR REPLACE INTO slots VALUES (?, ?, ?)", (key, token, until))
+
+    def free_slot(self, key: str, token: str) -> None:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM slots WHERE key = ? AND token = ?", (key, token))
+
+    def slots(self, key: str) -> int:
+        return int(self._read("SELECT count(*) FROM slots WHERE key = ? AND until > ?", (key, time.time()))[0][0])
 
     def close(self) -> None:
         with self._lock:
@@ -273,7 +298,7 @@ class SqliteQueue:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.set_busy_timeout(10_000)
-            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL").fetchall()
             connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
         except BaseException:
             connection.close()

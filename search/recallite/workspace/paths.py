@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from recallite.errors import MemoryPathError
 from recallite.types import Excerpt
@@ -50,6 +52,8 @@ def resolve_memory_path(
     location = Path(os.path.normpath(workspace / asked))
     name = index_path(workspace, location)
     allowed = _allowed(name, location, workspace, extra_paths)
+    if allowed is None and name.startswith("sessions/") and ".jsonl" in name:
+        raise MemoryPathError(f"{path!r} is a transcript: transcripts are searched, and never read from here")
     if allowed is None:
         raise MemoryPathError(
             f"{path!r} is outside the memory: only MEMORY.md, memory.md, memory/ and extraPaths can be read"
@@ -72,7 +76,14 @@ def _allowed(name: str, location: Path, workspace: Path, extra_paths: Sequence[P
 
 
 def read_beneath(root: Path, parts: Sequence[str]) -> tuple[bytes, os.stat_result]:
-    """The bytes of the regular file at `parts` below `root`, and its state when it was read.
+    """The bytes of the regular file at `parts` below `root`, and its state when it was read; see `opened_beneath`."""
+    with opened_beneath(root, parts) as (file, info):
+        return file.read(), info
+
+
+@contextmanager
+def opened_beneath(root: Path, parts: Sequence[str]) -> Iterator[tuple[BinaryIO, os.stat_result]]:
+    """The regular file at `parts` below `root`, open for reading, and its state when it was opened.
 
     No component below `root` is followed if it is a symlink, also when it becomes one meanwhile.
     Raises MemoryPathError for a symlink or a non-regular file, FileNotFoundError, other OSError.
@@ -83,7 +94,7 @@ def read_beneath(root: Path, parts: Sequence[str]) -> tuple[bytes, os.stat_resul
         if not stat.S_ISREG(info.st_mode):
             raise MemoryPathError(f"{'/'.join(parts)} is not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(), info
+            yield file, info
     finally:
         os.close(descriptor)
 

@@ -13,7 +13,7 @@ import pytest
 from recallite.index.rows import fetch
 from recallite.testing.behaviours import Delay, Hold
 from recallite.work import SCAN
-from recallite.work.messages import SYNC_TASKS
+from recallite.work.messages import TASKS
 from recallite.work.redis import RedisQueue
 
 
@@ -274,7 +274,7 @@ def test_a_message_with_a_wrong_payload_is_refused_without_showing_it(make_clust
     app = worker.app
 
     for payload in ({"agent": "../../etc/passwd"}, {"agent": 7}, {"agent": "", "text": "my-secret-value"}, {}):
-        app.send_task(SYNC_TASKS["live"], kwargs=payload, queue="live")
+        app.send_task(TASKS["live"], kwargs=payload, queue="live")
     worker.assert_log_exists("agent: missing", timeout=20)
 
     _until(lambda: worker.logs().count("succeeded") == 4, 20)

@@ -81,7 +81,9 @@ def test_the_length_of_the_first_vectors_becomes_the_spaces(connect: Connect) ->
 def test_the_known_models_have_their_documented_limits(connect: Connect) -> None:
     embedder = connect(model="text-embedding-3-large")
 
-    assert embedder.limits == Limits(max_items=2_048, max_request_tokens=300_000, max_input_tokens=8_191)
+    assert embedder.limits == Limits(
+        max_items=2_048, max_request_tokens=300_000, max_input_tokens=8_191, parallel_requests=4
+    )
     assert connect(model="text-embedding-3-large", max_items=10).limits.max_items == 10
 
 

@@ -114,5 +114,6 @@ def test_what_was_paid_for_before_the_failure_is_kept(connect: Connect, server: 
             on_vectors=lambda pairs: kept.extend(number for number, _ in pairs),
         )
 
-    assert kept == list(range(30))
-    assert server.requests == 4
+    # Two requests are under way at once, and the next is sent before the failure is read: they are kept too.
+    assert server.requests in (4, 5, 6)
+    assert len(kept) == len(set(kept)) == 10 * (server.requests - 1)

@@ -32,7 +32,7 @@ def index_of(counts: dict[str, int]) -> tuple[Backgrounds, dict[int, Any], dict[
     connection = apsw.Connection(":memory:")
     connection.execute(TABLES + create_plain(1))
     connection.execute("INSERT INTO generations VALUES (1, 400, 80, 1, 1, 'active')")
-    connection.execute("INSERT INTO files VALUES (1, 1, 'memory', 'a.md', NULL, 0, 0, 0, 'indexed', NULL, 0)")
+    connection.execute("INSERT INTO files VALUES (1, 1, 'memory', 'a.md', NULL, 0, 0, 0, 'indexed', NULL, 0, NULL)")
     rng = np.random.default_rng(1)
     names = [name for name, count in counts.items() for _ in range(count)]
     random.Random(1).shuffle(names)

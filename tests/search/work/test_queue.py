@@ -333,3 +333,34 @@ def test_spending_stops_at_the_limit_for_all_together(queue: WorkQueue) -> None:
     assert queue.spent("k", "2026-02-10") == 100
     assert queue.spend("k", "2026-02-11", 40, limit=100)
     assert queue.spent("k", "2026-02-09") == 0
+
+
+def test_no_more_jobs_than_slots_are_under_way(queue: WorkQueue) -> None:
+    taken = [queue.take_slot("openai-k", f"job{number}", limit=3) for number in range(5)]
+
+    assert taken == [True, True, True, False, False]
+    assert queue.take_slot("openai-k", "job0", limit=3), "it has one already"
+    assert queue.take_slot("voyage-k", "job3", limit=3), "another account"
+    queue.free_slot("openai-k", "job1")
+    queue.free_slot("openai-k", "never had one")
+    assert queue.take_slot("openai-k", "job3", limit=3)
+    assert not queue.take_slot("openai-k", "job4", limit=3)
+    queue.keep_slot("openai-k", "a job that was under way before the queue was lost")
+    assert queue.slots("openai-k") == 4
+
+
+def test_many_processes_share_the_slots(queue: WorkQueue) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        taken = list(pool.map(lambda number: queue.take_slot("k", str(number), limit=5), range(50)))
+
+    assert sum(taken) == queue.slots("k") == 5
+
+
+def test_debts_are_kept_apart(queue: WorkQueue) -> None:
+    queue.owe("a")
+    queue.owe("a", "batch", seconds=60)
+    queue.owe("b", "batch")
+
+    assert (queue.owed(), queue.owed("batch")) == (["a"], ["b"])
+    queue.settle("b")
+    assert queue.owed("batch") == ["b"]

@@ -6,6 +6,10 @@ With a broker the workers of the backfill lane do it; without one, `recallite up
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recallite.config import AgentSettings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
+    from recallite.transcripts.names import ALL_TRANSCRIPTS
     from recallite.work import SCAN
     from recallite.work.connect import broker_url, open_dispatch, open_queue
     from recallite_worker.estimate import estimate
@@ -25,19 +30,25 @@ def run(args: argparse.Namespace) -> int:
     expected = estimate(agent)
     print(
         f"{agent.agent}: {expected.files} files to read, {expected.chunks} chunks, {expected.texts} texts to embed "
-        f"(about {expected.tokens} tokens), {expected.cached} vectors are in the cache"
+        f"(about {expected.tokens} tokens{_price(agent, expected.tokens)}), {expected.cached} vectors are in the cache"
     )
     if args.estimate:
         return 0
     url = broker_url(args.broker)
     if url is None:
         queue = open_queue(settings, None)
-        queue.mark(agent.agent, [SCAN], lane="backfill")
+        queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS], lane="backfill")
         queue.close()
         print("queued: a running `recallite up` does it; else run `recallite index`")
     else:
         dispatch = open_dispatch(settings, url, agents=settings.agent_ids)
-        dispatch.dirty(agent.agent, [SCAN], lane="backfill")
+        dispatch.dirty(agent.agent, [SCAN, ALL_TRANSCRIPTS], lane="backfill")
         dispatch.close()
         print("queued for the workers of the backfill lane")
     return 0
+
+
+def _price(agent: AgentSettings, tokens: int) -> str:
+    """What it costs by the price in the settings, which are for ordinary requests."""
+    price = agent.search.remote.price_per_million_tokens
+    return "" if price is None else f", {tokens * price / 1e6:.2f} at {price:g} a million"

@@ -32,8 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
+    from recallite.transcripts.names import ALL_TRANSCRIPTS
     from recallite.work import SCAN
     from recallite.work.connect import broker_url, open_queue
+    from recallite_worker.batch_wait import BatchWait
     from recallite_worker.executor import EmbeddedExecutor
     from recallite_worker.progress import progress_display
 
@@ -56,8 +58,9 @@ def run(args: argparse.Namespace) -> int:
             interrupted = _Interrupts(executor.stop)
             with interrupted:
                 for agent in enabled:
-                    queue.mark(agent.agent, [SCAN])
+                    queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS])
                 outcomes = executor.run(enabled, rebuild=args.force)
+                BatchWait(enabled, queue, executor, stopped=lambda: interrupted.happened).run(outcomes)
         seconds = time.monotonic() - began
         codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
     finally:
@@ -74,7 +77,7 @@ def _fetch_model(agent: AgentSettings) -> None:
     from recallite.embeddings.local import LocalEmbedder
     from recallite.errors import ProviderError
     from recallite_worker.progress import DownloadBar
-    from recallite_worker.sync import open_embedder
+    from recallite_worker.vector_stage import open_embedder
 
     if choose_provider(agent).provider != "local":
         return

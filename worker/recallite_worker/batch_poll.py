@@ -1,0 +1,317 @@
+"""Moving an agent's batch jobs on, a step at a time: upload, submit, look, take in.
+
+May be killed at any moment, and run by several at once: one holds the lease, and what a job may do next stands in
+its row. Submitting is the only step that costs. Who does it claims the row first; where nobody knows how a claimed
+submission ended, the provider is asked for a job of that name before another is submitted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from recallite.config import AgentSettings
+from recallite.embeddings.batches import BatchApi, JobLook, LineResult
+from recallite.embeddings.checks import BadVector, check_vectors
+from recallite.embeddings.choice import choose_fallback, choose_provider
+from recallite.embeddings.options import ProviderOptions
+from recallite.embeddings.registry import create_batches
+from recallite.errors import LeaseHeldError, ProviderError, ProviderTransientError, ProviderUnavailableError
+from recallite.index.batchfile import batch_path
+from recallite.work import WorkQueue
+from recallite_worker.batch_store import BatchStore, Job
+from recallite_worker.batches import provider_of
+from recallite_worker.leases import LeaseKeeper
+
+logger = logging.getLogger(__name__)
+
+GRACE_SECONDS = 60.0
+"""How long a submission that nobody saw the end of may still arrive at the provider."""
+LONGEST_LOOK_SECONDS = 60.0
+NO_SLOT_SECONDS = 10.0
+MOST_ATTEMPTS = 8
+"""Failures of upload or submission that may pass, until the texts are embedded without a batch."""
+MOST_AGE_SECONDS = 2 * 86_400.0
+_GROWTH = 1.5
+_LINES = 500
+
+ApiFactory = Callable[[ProviderOptions], BatchApi | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What a look at an agent's jobs did."""
+
+    open_jobs: int = 0
+    delivered: int = 0
+    """Vectors that came, for the index to take."""
+    freed: int = 0
+    """Texts that their job did not give, for ordinary requests."""
+    next_seconds: float | None = None
+    """When to look again; None when nothing is open."""
+
+
+def poll_agent(
+    settings: AgentSettings,
+    queue: WorkQueue,
+    *,
+    create: ApiFactory = create_batches,
+    grace_seconds: float = GRACE_SECONDS,
+) -> Poll:
+    """Take each open job as far as it goes now. Raises LeaseHeldError while another process does so."""
+    path = batch_path(settings.cache_path)
+    if not path.exists():
+        queue.settle(settings.agent, "batch")
+        return Poll()
+    lease = queue.lease(f"{settings.agent}/batch")
+    with LeaseKeeper(queue, lease):
+        store = BatchStore(path)
+        try:
+            poller = _Poller(settings, queue, store, create, grace_seconds)
+            result = poller.run()
+        finally:
+            store.close()
+    if result.next_seconds is None:
+        queue.settle(settings.agent, "batch")
+    else:
+        queue.owe(settings.agent, "batch", seconds=result.next_seconds)
+    if result.delivered or result.freed:
+        queue.owe(settings.agent)
+    return result
+
+
+def open_jobs(settings: AgentSettings) -> list[Job]:
+    """The agent's jobs that are not over."""
+    path = batch_path(settings.cache_path)
+    if not path.exists():
+        return []
+    store = BatchStore(path)
+    try:
+        return store.open_jobs()
+    finally:
+        store.close()
+
+
+class _Poller:
+    def __init__(
+        self, settings: AgentSettings, queue: WorkQueue, store: BatchStore, create: ApiFactory, grace: float
+    ) -> None:
+        self._settings = settings
+        self._config = settings.search.remote.batch
+        self._queue = queue
+        self._store = store
+        self._create = create
+        self._grace = grace
+        self._apis: dict[str, BatchApi | None] = {}
+        self._delivered = self._freed = 0
+
+    def run(self) -> Poll:
+        waits: list[float] = []
+        try:
+            for job in self._store.open_jobs():
+                api = self._api(provider_of(job.space))
+                if api is None:
+                    self._end(job, "failed", "the provider is not configured any more")
+                elif (wait := self._guarded(api, job)) is not None:
+                    waits.append(wait)
+        finally:
+            for found in self._apis.values():
+                if found is not None:
+                    found.close()
+        left = len(self._store.open_jobs())
+        return Poll(left, self._delivered, self._freed, min(waits) if waits and left else None)
+
+    def cancel(self, job: Job) -> str:
+        """End a job, and say how."""
+        if job.state in ("planned", "uploaded"):
+            self._end(job, "cancelled", "by hand")
+            return "cancelled before it was submitted"
+        api = self._api(provider_of(job.space))
+        if job.provider_id is None or api is None:
+            return "cannot be cancelled now: try again in a minute"
+        try:
+            api.cancel(job.provider_id)
+        except ProviderError as error:
+            return f"not cancelled: {error}"
+        self._store.look_later(job, 0.0)
+        return "the provider was asked to end it; what it has done is kept"
+
+    def _api(self, provider: str) -> BatchApi | None:
+        """The service of a job's provider, with the key of today: a key may be changed while a job runs."""
+        if provider not in self._apis:
+            choices = (choose_provider(self._settings), choose_fallback(self._settings))
+            options = [c.options for c in choices if c is not None and c.options is not None]
+            fitting = next((o for o in options if o.provider == provider), None)
+            self._apis[provider] = self._create(fitting) if fitting is not None else None
+        return self._apis[provider]
+
+    def _guarded(self, api: BatchApi, job: Job) -> float | None:
+        """Seconds until the job wants to be looked at again; None when it is over."""
+        try:
+            return self._step(api, job)
+        except ProviderTransientError as error:
+            return self._retry(job, error)
+        except ProviderError as error:
+            if job.state == "running" and not isinstance(error, ProviderUnavailableError):
+                return self._retry(job, error)  # a key that was refused may be replaced; the job goes on
+            self._fail(job, error)
+            return None
+
+    def _step(self, api: BatchApi, job: Job) -> float | None:
+        now = time.time()
+        if job.state == "running":
+            self._queue.keep_slot(job.account, job.name)
+            return self._look(api, job) if job.next_look <= now else job.next_look - now
+        if job.next_look > now:
+            return job.next_look - now
+        if job.state == "creating":
+            return self._recover(api, job, now)
+        if not self._queue.take_slot(job.account, job.name, limit=self._config.concurrency):
+            return NO_SLOT_SECONDS
+        if job.state == "planned":
+            lines = (api.line(hash_.hex(), text) for hash_, text in self._store.texts(job))
+            self._store.uploaded(job, api.upload(job.name, lines))
+            job = next(row for row in self._store.open_jobs() if row.id == job.id)
+        return self._submit(api, job)
+
+    def _submit(self, api: BatchApi, job: Job) -> float | None:
+        claim = self._store.claim(job)
+        if claim is None or job.file is None:
+            return self._grace
+        try:
+            provider_id = api.create(job.name, job.file)
+        except ProviderTransientError:
+            raise  # it may have arrived: the row stays claimed, and the next look asks the provider
+        except ProviderError:
+            self._store.unclaim(job, claim)
+            raise
+        if not self._store.submitted(job, provider_id, claim=claim):
+            # This process was paused for longer than the grace, and another one has submitted it meanwhile.
+            logger.warning("agent %s: a batch job was submitted twice; one is cancelled", self._settings.agent)
+            api.cancel(provider_id)
+        logger.info("agent %s: batch job %s with %d texts is submitted", self._settings.agent, provider_id, job.items)
+        return self._pause(0)
+
+    def _recover(self, api: BatchApi, job: Job, now: float) -> float | None:
+        age = now - (job.claimed or 0.0)
+        if age < self._grace:
+            return self._grace - age
+        self._queue.keep_slot(job.account, job.name)
+        found = api.find(job.name)
+        if found is None:
+            self._store.reopen(job)
+        else:
+            self._store.submitted(job, found, claim=None)
+        return 0.0
+
+    def _look(self, api: BatchApi, job: Job) -> float | None:
+        assert job.provider_id is not None
+        look = api.look(job.provider_id)
+        if look.outcome == "running" and time.time() - (job.submitted_at or 0.0) > MOST_AGE_SECONDS:
+            self._give_up(api, job, look)
+            return None
+        if look.outcome == "running":
+            wait = self._pause(job.looks)
+            self._store.look_later(job, wait)
+            return wait
+        for file in look.files:
+            self._take(job, api.read(file))
+        self._close_job(job, look)
+        for used in (*look.files, job.file):
+            if used:
+                with contextlib.suppress(ProviderError):
+                    api.discard(used)
+        return None
+
+    def _give_up(self, api: BatchApi, job: Job, look: JobLook) -> None:
+        """No service takes longer than a day: one that never says that it has ended may not know the model."""
+        with contextlib.suppress(ProviderError):
+            api.cancel(str(job.provider_id))
+        days = MOST_AGE_SECONDS / 86_400
+        self._close_job(job, JobLook("expired", (), look.reason or f"not done after {days:g} days: check the model"))
+
+    def _take(self, job: Job, results: Iterable[LineResult]) -> None:
+        """Keep what is good; all else is tried again without a batch."""
+        left = iter(results)
+        while part := list(islice(left, _LINES)):
+            with_vector = [line for line in part if line.vector is not None]
+            checked = check_vectors([line.vector for line in with_vector], expected=len(with_vector), dims=None)
+            good = {
+                key: vector
+                for line, vector in zip(with_vector, checked, strict=True)
+                if not isinstance(vector, BadVector) and (key := _key(line.key)) is not None
+            }
+            self._delivered += self._store.deliver(job, good)
+
+    def _close_job(self, job: Job, look: JobLook) -> None:
+        reason = look.reason
+        left = self._end(job, look.outcome if look.outcome != "running" else "failed", reason)
+        if look.outcome == "done" and left < job.items:
+            self._store.note_success(job.space)
+        elif look.outcome != "cancelled":
+            self._store.note_failure(job.space, f"a batch job {look.outcome}" + (f" ({reason})" if reason else ""))
+
+    def _end(self, job: Job, state: str, reason: str | None) -> int:
+        # The slot first: a crash in between finds the job open, and ends it again.
+        self._queue.free_slot(job.account, job.name)
+        left = self._store.finish(job, state, reason)  # type: ignore[arg-type]  # one of JobState
+        self._freed += left
+        logger.info("agent %s: a batch job is %s; %d texts are left", self._settings.agent, state, left)
+        return left
+
+    def _fail(self, job: Job, error: ProviderError) -> None:
+        logger.warning("agent %s: batch job: %s", self._settings.agent, error)
+        self._end(job, "failed", str(error))
+        self._store.note_failure(job.space, str(error), at_once=isinstance(error, ProviderUnavailableError))
+
+    def _retry(self, job: Job, error: ProviderError) -> float | None:
+        if job.attempts + 1 >= MOST_ATTEMPTS and job.state in ("planned", "uploaded"):
+            self._fail(job, error)
+            return None
+        wait = max(self._pause(job.attempts), 1.0)
+        self._store.look_later(job, wait, reason=str(error), failed=True)
+        return wait
+
+    def _pause(self, turns: int) -> float:
+        """Longer each time: a job takes minutes at least, and hours as a rule."""
+        shortest = self._config.poll_interval_ms / 1000
+        return min(max(LONGEST_LOOK_SECONDS, shortest), shortest * _GROWTH ** min(turns, 30))
+
+
+def cancel_jobs(
+    settings: AgentSettings, queue: WorkQueue, ids: Iterable[int], *, create: ApiFactory = create_batches
+) -> list[tuple[int, str]]:
+    """Ask the provider to end jobs; what became of each, in words. Raises LeaseHeldError as `poll_agent`."""
+    wanted = set(ids)
+    told: list[tuple[int, str]] = []
+    with LeaseKeeper(queue, queue.lease(f"{settings.agent}/batch")):
+        store = BatchStore(batch_path(settings.cache_path))
+        try:
+            poller = _Poller(settings, queue, store, create, GRACE_SECONDS)
+            for job in store.open_jobs():
+                if job.id in wanted:
+                    told.append((job.id, poller.cancel(job)))
+        finally:
+            store.close()
+    queue.owe(settings.agent, "batch")
+    queue.owe(settings.agent)
+    return told
+
+
+def poll_if_free(settings: AgentSettings, queue: WorkQueue) -> Poll | None:
+    """As `poll_agent`; None while another process does it."""
+    try:
+        return poll_agent(settings, queue)
+    except LeaseHeldError:
+        return None
+
+
+def _key(text: str) -> bytes | None:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return None
