@@ -15,7 +15,7 @@ RRF_CONSTANT = 60
 """Reciprocal rank fusion: a place n is worth 1 / (60 + n). Cormack, Clarke, Büttcher, SIGIR 2009."""
 
 
-FULL_SUPPORT = 0.5
+FULL_SUPPORT = 0.45
 """Keyword score of the best hit from which the text weight counts in full."""
 
 
