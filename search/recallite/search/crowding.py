@@ -9,7 +9,7 @@ from dataclasses import replace
 import apsw
 
 from recallite.index.rows import fetch
-from recallite.search.fusion import Scored, in_order
+from recallite.search.fusion import Scored
 
 CHUNKS_IN_FULL = 2
 """Chunks of a transcript that keep their score. The next one counts for four fifths, each further one for a
@@ -44,7 +44,7 @@ def give_way(scored: list[Scored], files: Mapping[int, int], *, min_score: float
         replace(each, score=min(each.score, max(lowered[each.chunk_id], floor if each.parts.exact else 0.0)))
         for each in scored
     ]
-    return in_order(result)
+    return sorted(result, key=lambda each: (-each.score, not each.parts.exact, each.chunk_id))
 
 
 def _factor(file: int | None, places: Counter[int]) -> float:

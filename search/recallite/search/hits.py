@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
@@ -16,18 +17,24 @@ from recallite.search.snippet import snippet
 from recallite.types import Hit, Source
 
 
-def hits_of(
-    connection: apsw.Connection,
-    chosen: Sequence[Scored],
-    query: KeywordQuery,
-    *,
-    roots: Mapping[Source, Path],
-    explain: bool,
-) -> list[Hit]:
-    """A hit for each of `chosen`, in that order. Call it inside a read transaction.
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where the files of an index are."""
 
-    `roots` are the folders that the paths of each source are of.
-    """
+    workspace: Path
+    sessions: Path
+
+    def is_stale(self, source: Source, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
+        """Whether a file is no longer what was indexed of it."""
+        if source == "sessions":
+            return _rewritten(self.sessions / path.partition("/")[2], size, mtime_ns)
+        return _changed(self.workspace / path, size, mtime_ns, ctime_ns, hash_)
+
+
+def hits_of(
+    connection: apsw.Connection, chosen: Sequence[Scored], query: KeywordQuery, *, folders: Folders, explain: bool
+) -> list[Hit]:
+    """A hit for each of `chosen`, in that order. Call it inside a read transaction."""
     hits = []
     for scored in chosen:
         rows = fetch(
@@ -48,19 +55,11 @@ def hits_of(
                 snippet=snippet(text, query),
                 source=source,
                 chunk_id=scored.chunk_id,
-                stale=_is_stale(source, roots[source], path, *state),
+                stale=folders.is_stale(source, path, *state),
                 parts=scored.parts if explain else None,
             )
         )
     return hits
-
-
-def _is_stale(
-    source: Source, root: Path, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None
-) -> bool:
-    if source == "sessions":
-        return _rewritten(root / path.partition("/")[2], size, mtime_ns)
-    return _changed(root / path, size, mtime_ns, ctime_ns, hash_)
 
 
 def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:

@@ -42,18 +42,18 @@ def ordered(
     today: date,
     min_score: float,
     count: int,
-    sessions: bool = False,
+    has_sessions: bool = False,
 ) -> list[Scored]:
     """The first `count` of the final order, best first. Call it inside a read transaction.
 
-    Age multiplies the scores; what then lies below `min_score` goes, unless it is an exact hit; of the rest
-    the further chunks of a transcript (where there are `sessions`) and near repetitions give way. The hits for k
-    begin those for k + 1.
+    Age multiplies the scores; what then lies below `min_score` goes, unless it is an exact hit; the further chunks
+    of one transcript give way to other files; of the rest near repetitions give way. The hits for k begin those for
+    k + 1.
     """
     if ordering.half_life_days is not None:
         scored = in_order(_aged(connection, scored, ordering, ordering.half_life_days, today))
     kept = passing(scored, min_score)
-    if sessions:
+    if has_sessions:
         kept = give_way(kept, session_files(connection, [each.chunk_id for each in kept]), min_score=min_score)
     if ordering.lambda_ is not None:
         kept = _diverse(connection, kept[:MAX_POOL], ordering.lambda_, count)

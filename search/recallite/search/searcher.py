@@ -19,7 +19,7 @@ from recallite.search.background import Background
 from recallite.search.connections import OpenIndex, SearchConnections
 from recallite.search.crowding import FEWEST_NOTES, session_files
 from recallite.search.fusion import Fusion, Scored, Weights, fuse
-from recallite.search.hits import hits_of
+from recallite.search.hits import Folders, hits_of
 from recallite.search.ordering import Ordering, ordered
 from recallite.search.query import parse_query
 from recallite.search.questions import QuestionEmbedder, Vector
@@ -155,11 +155,11 @@ class Searcher:
             ordering=settings.ordering,
             today=self.today(),
             min_score=asked.min_score,
-            sessions="sessions" in settings.sources,
             count=asked.max_results,
+            has_sessions="sessions" in settings.sources,
         )
-        roots: dict[Source, Path] = {"memory": settings.workspace, "sessions": settings.sessions_dir}
-        return hits_of(index.reader.connection, chosen, asked.query, roots=roots, explain=asked.explain)
+        folders = Folders(settings.workspace, settings.sessions_dir)
+        return hits_of(index.reader.connection, chosen, asked.query, folders=folders, explain=asked.explain)
 
     def _candidates(
         self,

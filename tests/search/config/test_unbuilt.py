@@ -15,8 +15,8 @@ Problems = Callable[..., list[str]]
 
 
 def test_the_refusal_says_what_is_missing_and_what_to_do(search_problems: Problems) -> None:
-    assert search_problems({"multimodal": {"enabled": True}}) == [
-        "multimodal.enabled: indexing of images and audio is not available in this version; "
+    assert search_problems({"remote": {"batch": {"enabled": True}}}) == [
+        "remote.batch.enabled: embedding through batch jobs is not available in this version; "
         "remove the key or set it to false"
     ]
 
@@ -51,9 +51,7 @@ def test_the_value_of_an_unbuilt_key_is_refused_with_an_equal_default(load_agent
 
 @pytest.mark.parametrize(
     ("row", "config"),
-    [
-        ("memorySearch.multimodal.*", {"multimodal": {"maxFileBytes": 5}}),
-    ],
+    [("memorySearch.multimodal.*", {"multimodal": {"maxFileBytes": 5}})],
 )
 def test_taking_out_a_row_opens_the_feature(
     load_agent: LoadAgent, monkeypatch: pytest.MonkeyPatch, row: str, config: object
