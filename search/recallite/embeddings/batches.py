@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from recallite.embeddings.protocol import RawVector
-from recallite.errors import ProviderTransientError
 
 TRANSFER_SECONDS = 900.0
 """For a file of up to `BatchLimits.max_bytes` in either direction; every other call ends far sooner."""
@@ -129,11 +128,3 @@ OPENAI_OUTCOMES: dict[str, Outcome] = {
     "canceled": "cancelled",
 }
 """By the status of OpenAI's and Voyage's jobs; all others are running."""
-
-
-def file_id(reply: object, host: str) -> str:
-    """The id in a reply. Raises ProviderTransientError when there is none."""
-    found = reply.get("id") if isinstance(reply, dict) else None
-    if not isinstance(found, str) or not found:
-        raise ProviderTransientError(f"{host} answered without an id")
-    return found

@@ -7,9 +7,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 
 from recallite.embeddings.batches import (
-    CALL_SECONDS,
     MOST_LISTED,
-    TRANSFER_SECONDS,
     BatchLimits,
     JobLook,
     LineResult,
@@ -17,10 +15,8 @@ from recallite.embeddings.batches import (
     json_lines,
 )
 from recallite.embeddings.endpoint import Endpoint
-from recallite.embeddings.http_api import JsonApi
+from recallite.embeddings.http_batches import HttpBatches
 from recallite.embeddings.limits import sendable
-from recallite.embeddings.replies import read_json
-from recallite.errors import ProviderTransientError
 
 LIMITS = BatchLimits(max_items=50_000, max_bytes=190_000_000)
 """Google takes files up to 2 GB; a file of this size can still be held in memory."""
@@ -35,18 +31,14 @@ _OUTCOMES: dict[str, Outcome] = {
 }
 
 
-class GeminiBatches:
+class GeminiBatches(HttpBatches):
     """A BatchApi for Gemini. The key goes with every call, uploads and downloads included."""
 
     def __init__(self, endpoint: Endpoint, model: str, *, dimensions: int | None) -> None:
-        self._host = endpoint.host
+        super().__init__(endpoint, model)
         self._model = f"models/{model}"
         self._dimensions = dimensions
-        self._base = endpoint.url.rstrip("/")
-        origin, slash, version = self._base.rpartition("/")
-        self._origin, self._version = (origin, version) if slash else (self._base, "v1beta")
-        self._calls = JsonApi(endpoint, model=model, timeout_seconds=CALL_SECONDS)
-        self._transfers = JsonApi(endpoint, model=model, timeout_seconds=TRANSFER_SECONDS)
+        self._origin, _, self._version = endpoint.url.rstrip("/").rpartition("/")
 
     @property
     def limits(self) -> BatchLimits:
@@ -73,8 +65,8 @@ class GeminiBatches:
                 f"--{boundary}--\r\n".encode(),
             ]
         )
-        reply = self._json(
-            self._transfers.call(
+        reply = self.read_object(
+            self.transfers.call(
                 "POST",
                 f"{self._origin}/upload/{self._version}/files",
                 params={"uploadType": "multipart"},
@@ -83,22 +75,21 @@ class GeminiBatches:
             )
         )
         file = reply.get("file")
-        return self._name(file if isinstance(file, dict) else reply)
+        return self.name_in(file if isinstance(file, dict) else reply, "name")
 
     def create(self, name: str, file: str) -> str:
         batch = {"model": self._model, "displayName": name, "inputConfig": {"fileName": file}}
-        return self._name(
-            self._json(self._calls.call("POST", f"/{self._model}:asyncBatchEmbedContent", json={"batch": batch}))
-        )
+        reply = self.calls.call("POST", f"/{self._model}:asyncBatchEmbedContent", json={"batch": batch})
+        return self.name_in(self.read_object(reply), "name")
 
     def find(self, name: str) -> str | None:
         token: dict[str, str] = {}
         for _ in range(MOST_LISTED // 100):
-            page = self._json(self._calls.call("GET", "/batches", params={"pageSize": "100", **token}))
+            page = self.read_object(self.calls.call("GET", "/batches", params={"pageSize": "100", **token}))
             jobs = page.get("operations")
             for job in jobs if isinstance(jobs, list) else []:
                 if isinstance(job, dict) and _about(job).get("displayName") == name:
-                    return self._name(job)
+                    return self.name_in(job, "name")
             following = page.get("nextPageToken")
             if not isinstance(following, str) or not following:
                 return None
@@ -106,7 +97,7 @@ class GeminiBatches:
         return None
 
     def look(self, job: str) -> JobLook:
-        found = self._json(self._calls.call("GET", f"/{job}"))
+        found = self.read_object(self.calls.call("GET", f"/{job}"))
         about = _about(found)
         state = str(about.get("state") or found.get("state") or "")
         for prefix in _PREFIXES:
@@ -118,30 +109,16 @@ class GeminiBatches:
 
     def read(self, file: str) -> Iterator[LineResult]:
         address = f"{self._origin}/download/{self._version}/{file}:download"
-        for line in json_lines(self._transfers.call("GET", address, params={"alt": "media"})):
+        for line in json_lines(self.transfers.call("GET", address, params={"alt": "media"})):
             key = line.get("key")
             if isinstance(key, str):
                 yield _result(key, line)
 
     def cancel(self, job: str) -> None:
-        self._calls.call("POST", f"/{job}:cancel")
+        self.calls.call("POST", f"/{job}:cancel")
 
     def discard(self, file: str) -> None:
-        self._calls.call("DELETE", f"/{file}")
-
-    def close(self) -> None:
-        self._calls.close()
-        self._transfers.close()
-
-    def _json(self, body: bytes) -> dict[str, object]:
-        reply = read_json(body, host=self._host)
-        return reply if isinstance(reply, dict) else {}
-
-    def _name(self, reply: dict[str, object]) -> str:
-        found = reply.get("name")
-        if not isinstance(found, str) or not found:
-            raise ProviderTransientError(f"{self._host} answered without a name")
-        return found
+        self.calls.call("DELETE", f"/{file}")
 
 
 def _about(job: dict[str, object]) -> dict[str, object]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from recallite.embeddings.deadline import DeadlineError, call_within
+from recallite.embeddings.clients import Clients
+from recallite.embeddings.deadline import DeadlineError
 from recallite.embeddings.endpoint import Endpoint
 from recallite.embeddings.http_errors import Refusal, error_for
-from recallite.embeddings.per_process import PerProcess
 from recallite.embeddings.quiet import quiet
 from recallite.errors import ProviderTransientError
 
@@ -28,17 +27,13 @@ def why_unavailable(provider: str) -> str | None:
 
 
 class JsonApi:
-    """Posts JSON to one address. Proxies of the environment are obeyed, NO_PROXY too.
-
-    A call borrows a client that no other call uses meanwhile, so that closing it when the time is over breaks
-    off that call alone. Idle clients keep their connection open.
-    """
+    """Posts JSON to one address; see `Clients`. Proxies of the environment are obeyed, NO_PROXY too."""
 
     def __init__(self, endpoint: Endpoint, *, model: str, timeout_seconds: float) -> None:
         self.endpoint = endpoint
         self._model = model
         self._timeout_seconds = timeout_seconds
-        self._idle: PerProcess[list[httpx.Client]] = PerProcess(list)
+        self._clients = Clients(self._new_client, host=endpoint.host, timeout_seconds=timeout_seconds)
 
     def post(self, path: str, body: Mapping[str, object], *, texts: Sequence[str]) -> bytes:
         """The body of the reply. `texts` are what no error may repeat. Raises a ProviderError."""
@@ -49,23 +44,10 @@ class JsonApi:
 
         `options` are those of `httpx.Client.request` (Any: they are its own to check).
         """
-        idle = self._idle.get()
-        client = idle.pop() if idle else self._new_client()
-        try:
-            call = partial(self._request, client, method, path, texts, options)
-            reply = call_within(self._timeout_seconds, call, abandon=client.close)
-        except TimeoutError as error:
-            raise DeadlineError(f"{self.endpoint.host}: {error}") from None
-        except Exception:
-            self._idle.get().append(client)
-            raise
-        self._idle.get().append(client)
-        return reply
+        return self._clients.call(lambda client: self._request(client, method, path, texts, options))
 
     def close(self) -> None:
-        idle = self._idle.get()
-        while idle:
-            idle.pop().close()
+        self._clients.close()
 
     def _request(
         self, client: httpx.Client, method: str, path: str, texts: Sequence[str], options: Mapping[str, Any]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from recallite.embeddings.deadline import DeadlineError, call_within
+from recallite.embeddings.clients import Clients
+from recallite.embeddings.deadline import DeadlineError
 from recallite.embeddings.endpoint import Endpoint
 from recallite.embeddings.http_api import connection_trouble
 from recallite.embeddings.http_errors import Refusal, error_for
-from recallite.embeddings.per_process import PerProcess
 from recallite.embeddings.quiet import quiet
 from recallite.errors import ProviderError, ProviderTransientError
 
@@ -28,36 +27,23 @@ T = TypeVar("T")
 
 
 class OpenAIService:
-    """One address. A call borrows a client that no other call uses meanwhile: closing it when the time is over
-    breaks off that call alone. Idle clients keep their connection open."""
+    """One address; see `Clients`."""
 
     def __init__(self, endpoint: Endpoint, model: str, *, timeout_seconds: float) -> None:
         self.endpoint = endpoint
         self._model = model
         self._timeout_seconds = timeout_seconds
-        self._idle: PerProcess[list[openai.OpenAI]] = PerProcess(list)
+        self._clients = Clients(self._new_client, host=endpoint.host, timeout_seconds=timeout_seconds)
 
     def call(self, action: Callable[[openai.OpenAI, Headers], T], *, texts: Sequence[str] = ()) -> T:
         """What `action` makes of a client and of the headers for each of its requests; it must not return None.
 
         `texts` are what no error may repeat. Raises a ProviderError, `from None`: the SDK's errors quote the server.
         """
-        client = self._borrow()
-        try:
-            run = partial(self._run, client, action, texts)
-            result = call_within(self._timeout_seconds, run, abandon=client.close)
-        except TimeoutError as error:
-            raise DeadlineError(f"{self.endpoint.host}: {error}") from None
-        except Exception:
-            self._idle.get().append(client)
-            raise
-        self._idle.get().append(client)
-        return result
+        return self._clients.call(lambda client: self._run(client, action, texts))
 
     def close(self) -> None:
-        idle = self._idle.get()
-        while idle:
-            idle.pop().close()
+        self._clients.close()
 
     def _run(self, client: openai.OpenAI, action: Callable[[openai.OpenAI, Headers], T], texts: Sequence[str]) -> T:
         import openai
@@ -77,12 +63,6 @@ class OpenAIService:
         except openai.APIError:  # a reply that the SDK cannot read
             failure = ProviderTransientError(f"{self.endpoint.host} answered what is not its protocol")
         raise failure from None
-
-    def _borrow(self) -> openai.OpenAI:
-        try:
-            return self._idle.get().pop()
-        except IndexError:
-            return self._new_client()
 
     def _new_client(self) -> openai.OpenAI:
         import openai

@@ -56,7 +56,7 @@ def test_workers_submit_look_and_take_in(make_cluster, batch_provider) -> None:
     dispatch = cluster.dispatch()
 
     dispatch.dirty("main", [SCAN], lane="backfill")
-    until(lambda: vectors(cluster) == NOTES, 60, worker.logs)
+    until(lambda: vectors(cluster) == NOTES, 120, worker.logs)
 
     service = batch_provider.batches
     assert service is not None
@@ -79,12 +79,12 @@ def test_a_lost_look_is_sent_again_by_the_sweep(make_cluster, batch_provider) ->
     assert service is not None
     service.looks = 1_000_000
     dispatch.dirty("main", [SCAN], lane="backfill")
-    until(lambda: service.running == 1, 30, worker.logs)
+    until(lambda: service.running == 1, 90, worker.logs)
 
     worker.kill()
     service.looks = 0
     worker.restart()
-    until(lambda: dispatch.sweep() or vectors(cluster) == NOTES, 60, worker.logs)
+    until(lambda: dispatch.sweep() or vectors(cluster) == NOTES, 120, worker.logs)
 
     assert set(service.submitted.values()) == {1}
     dispatch.close()
@@ -97,7 +97,7 @@ def test_the_embedded_service_moves_jobs_on(make_cluster, batch_provider) -> Non
     service = EmbeddedService(cluster.settings, queue)
     service.start()
     try:
-        until(lambda: vectors(cluster) == NOTES, 60)
+        until(lambda: vectors(cluster) == NOTES, 120)
         until(lambda: not queue.owed("batch"), 20)
     finally:
         service.stop(10)
