@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from recallite.work.sqlite import SqliteQueue, queue_path
 from recallite_worker.executor import EmbeddedExecutor
 
 DATA = Path(__file__).parent / "data"
+MIXED = ("xquad-en", "xquad-de", "xquad-zh")
+"""Together an index with a third of the notes from each, asked in the first and the last language."""
 ACROSS_LANGUAGES = (("xquad-de", "xquad-en"), ("xquad-zh", "xquad-en"))
 """Questions of the first set, with the notes of the second."""
 DEPTH = 10
@@ -43,7 +46,23 @@ def run() -> Report:
                 for asked in askers:
                     title = documents.name if asked == documents else f"{asked.name} on {documents.name}"
                     _measure(report, title, memory, documents, _questions(asked, documents))
+    _measure_mixed(report)
     return report
+
+
+def _measure_mixed(report: Report) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        mixed = Path(name) / "mixed"
+        mixed.mkdir()
+        sets = [list(_rows(DATA / one / "docs.jsonl").items()) for one in MIXED]
+        chosen = [sets[number % len(sets)][number] for number in range(len(sets[0]))]
+        lines = [json.dumps({"id": id_, "text": text}, ensure_ascii=False) for id_, text in chosen]
+        (mixed / "docs.jsonl").write_text("\n".join(lines), "utf-8")
+        shutil.copy(DATA / MIXED[0] / "qrels.tsv", mixed)
+        settings = _indexed(mixed, Path(name) / "agent")
+        with MemorySearch(settings=settings) as memory:
+            for asked in (MIXED[0], MIXED[-1]):
+                _measure(report, f"{asked} on a third of each", memory, mixed, _questions(DATA / asked, mixed))
 
 
 def _rows(file: Path) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from recallite.canary import self_search
 from recallite.config import AgentSettings
 from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.protocol import Space
@@ -71,7 +72,7 @@ def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | N
         try:
             reader = IndexReader(path, extension)
             try:
-                return count(reader), []
+                return count(reader), [_Problem("degraded", text) for text in _self_search(reader)]
             finally:
                 reader.close()
         except ReaderClosedError:
@@ -85,6 +86,13 @@ def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | N
         except (apsw.Error, OSError) as error:
             remedy = "look again; if it stays so, move the file away and run `recallite index`, which makes it anew"
             return None, [_Problem("failed", f"{path} cannot be read now ({error}): {remedy}")]
+
+
+def _self_search(reader: IndexReader) -> list[str]:
+    try:
+        return self_search(reader)
+    except apsw.SQLError as error:  # how sqlite-vec and FTS5 report damage in their own tables
+        return [f"a search fails ({error}): run `recallite index --force`"]
 
 
 def _status(

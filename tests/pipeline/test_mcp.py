@@ -171,6 +171,9 @@ def test_a_server_is_for_one_agent(noted: Any) -> None:
     assert mine.structured_content["results"][0]["path"] == "memory/2026-02-10.md"
     assert "other agent" not in mine.content[0].text
     assert "other agent" in theirs.content[0].text
+    by_command = {name: noted.run("search", "--agent", name, "--json", "ZEBRA-7731").stdout for name in ("main", "b")}
+    assert "other agent" in by_command["b"] and "other agent" not in by_command["main"]
+    assert "2026-02-10" in by_command["main"] and "2026-02-10" not in by_command["b"]
     assert read.is_error and "outside" in read.structured_content["error"]
 
 

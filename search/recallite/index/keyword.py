@@ -86,11 +86,11 @@ class KeywordIndex:
         frequency = {term: self._frequency(term, generation) for term in wanted}
         weights = [math.log1p((total - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in query.terms]
         rows: dict[int, tuple[float, tuple[float, ...]]] = {}
-        phrase_rows: dict[int, float] = {}
+        phrase_rows: set[int] = set()
         everything = " AND ".join(t.fts for t in query.terms)
         if query.phrase is not None:
             found = self._match(f"{query.phrase.fts} AND ({everything})", generation, limit, where)
-            phrase_rows = {id_: rank for id_, rank, _ in found}
+            phrase_rows = {id_ for id_, _, _ in found}
         spelt: list[tuple[int, float, int]] = []
         if query.spelling:
             spelt = self._match(everything, generation, limit, where, holding=query.literal)
@@ -98,11 +98,12 @@ class KeywordIndex:
         full = (1.0,) * len(query.terms)
         if len(query.terms) > 1:
             rows.update((id_, (rank, full)) for id_, rank, _ in self._match(everything, generation, limit, where))
-        for id_, rank in phrase_rows.items():
-            # A short note with the phrase can have hundreds of chunks before it that name the words more often.
-            rows.setdefault(id_, (rank, full))
         for id_, rank, held in self._any_term(query, frequency, total, generation, limit, where):
             rows.setdefault(id_, (rank, held))
+        # A short note with the phrase can have hundreds of chunks before it that name the words more often. The rank
+        # that FTS5 gives a phrase is of another scale; that of the words is at best that of the last of those chunks.
+        last = max((rank for rank, _ in rows.values()), default=0.0)
+        rows.update((id_, (last, full)) for id_ in phrase_rows if id_ not in rows)
         hits = [
             _hit(id_, rank, held, weights, phrase=id_ in phrase_rows, query=query) for id_, (rank, held) in rows.items()
         ]

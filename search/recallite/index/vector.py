@@ -67,7 +67,7 @@ class VectorIndex:
         if first is None:
             return [], np.empty((0, space.dims or 0), dtype=np.float32)
         wanted = np.unique(np.linspace(first, last, SAMPLE_SIZE * 2).astype(int)).tolist()
-        found = sorted(self._vectors(wanted, space).items())
+        found = sorted(self.vectors(wanted, space).items())
         if not found:
             return [], np.empty((0, space.dims or 0), dtype=np.float32)
         chosen = [found[at] for at in np.unique(np.linspace(0, len(found) - 1, SAMPLE_SIZE).astype(int))]
@@ -75,10 +75,10 @@ class VectorIndex:
 
     def cosines(self, query: Matrix, chunk_ids: Iterable[int], *, space: SpaceRow) -> dict[int, float]:
         """Cosine for given chunks; those without a vector are left out."""
-        vectors = self._vectors(list(chunk_ids), space)
+        vectors = self.vectors(list(chunk_ids), space)
         return {id_: float(v @ query) for id_, v in vectors.items() if v.shape == query.shape}
 
-    def _vectors(self, wanted: list[int], space: SpaceRow) -> dict[int, Matrix]:
+    def vectors(self, wanted: list[int], space: SpaceRow) -> dict[int, Matrix]:
         """The vectors of given chunks by id, as far as there are any."""
         found: dict[int, Matrix] = {}
         if space.vec0 and self._extension:

@@ -39,22 +39,9 @@ def memory_flush(
     Never raises for what it reads; the reason says what was wrong.
     """
     flush = settings.compaction.memory_flush
-    why_not = _why_not(settings, workspace_access)
-    if why_not is None:
-        try:
-            entry = read_entry(settings.sessions_dir, session_key)
-        except MemoryWriteError as error:
-            why_not = str(error)
-        else:
-            if entry.get("memoryFlushCompactionCount") == (entry.get("compactionCount") or 0):
-                why_not = "it has been done in this compaction cycle"
-            elif tokens is None or transcript_bytes is None:
-                found = session_usage(settings.sessions_dir, entry)
-                tokens = tokens if tokens is not None else found.tokens
-                transcript_bytes = transcript_bytes if transcript_bytes is not None else found.transcript_bytes
-    due, reason = (
-        (False, why_not) if why_not else _reached(settings, context_window, SessionUsage(tokens, transcript_bytes))
-    )
+    due, reason = False, _why_not(settings, workspace_access)
+    if reason is None:
+        due, reason = _judged(settings, session_key, context_window, SessionUsage(tokens, transcript_bytes))
     day = (now if now is not None else datetime.now(settings.zone)).date().isoformat()
     defaults = type(flush)()
     return FlushTurn(
@@ -93,6 +80,23 @@ def _why_not(settings: AgentSettings, access: WorkspaceAccess) -> str | None:
     if not os.access(settings.workspace, os.W_OK):
         return f"the workspace {settings.workspace} is read-only"
     return None
+
+
+def _judged(settings: AgentSettings, session_key: str, context_window: int, said: SessionUsage) -> tuple[bool, str]:
+    """Whether the session's cycle and size ask for the turn; what the caller did not say is looked up."""
+    try:
+        entry = read_entry(settings.sessions_dir, session_key)
+    except MemoryWriteError as error:
+        return False, str(error)
+    if entry.get("memoryFlushCompactionCount") == (entry.get("compactionCount") or 0):
+        return False, "it has been done in this compaction cycle"
+    usage = said
+    if said.tokens is None or said.transcript_bytes is None:
+        found = session_usage(settings.sessions_dir, entry)
+        tokens = said.tokens if said.tokens is not None else found.tokens
+        size = said.transcript_bytes if said.transcript_bytes is not None else found.transcript_bytes
+        usage = SessionUsage(tokens, size)
+    return _reached(settings, context_window, usage)
 
 
 def _reached(settings: AgentSettings, context_window: int, usage: SessionUsage) -> tuple[bool, str]:

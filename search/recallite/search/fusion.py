@@ -15,7 +15,7 @@ RRF_CONSTANT = 60
 """Reciprocal rank fusion: a place n is worth 1 / (60 + n). Cormack, Clarke, Büttcher, SIGIR 2009."""
 
 
-FULL_SUPPORT = 0.35
+FULL_SUPPORT = 0.45
 """Keyword score of the best hit from which the text weight counts in full."""
 
 
@@ -49,21 +49,15 @@ def fuse(
 
     A hit that holds every term of the query is never below one that does not, unless the weights leave the
     keyword side out: where the weighted sum would put it below, its score is lifted into the room between
-    the best of the others and 1. The order among lifted hits is that of their weighted sums.
-    Chunks of another language than the question (`foreign`) cannot hold its words: without any, their score
-    is that of the vector alone.
+    the best of the others and 1, in the order of their sums. Chunks of another language than the question
+    (`foreign`) cannot hold its words: without any, their score is that of the vector alone.
     """
     by_id = {hit.chunk_id: hit for hit in keyword}
     ids = by_id.keys() | cosines.keys()
     vector = {id_: calibrated.get(id_, 0.0) for id_ in ids}
     text = {id_: by_id[id_].score if id_ in by_id else 0.0 for id_ in ids}
     weights = _supported(weights, text)
-    if fusion == "rrf":
-        base = _reciprocal_ranks(vector, text, weights)
-    else:
-        base = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in ids}
-        if weights.vector > 0:
-            base.update((id_, vector[id_]) for id_ in foreign if text[id_] == 0)
+    base = _reciprocal_ranks(vector, text, weights) if fusion == "rrf" else _sums(vector, text, weights, foreign)
     exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
     ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
     places = _places(text), _places(vector)
@@ -71,11 +65,11 @@ def fuse(
     for id_ in ids:
         score = ceiling + (1.0 - ceiling) * base[id_] if id_ in exact else base[id_]
         parts = ScoreParts(
-            keyword=text[id_],
-            vector=vector[id_],
-            cosine=cosines.get(id_),
-            bm25=by_id[id_].bm25 if id_ in by_id else None,
-            exact=id_ in exact,
+            text[id_],
+            vector[id_],
+            cosines.get(id_),
+            by_id[id_].bm25 if id_ in by_id else None,
+            id_ in exact,
             keyword_rank=places[0].get(id_),
             vector_rank=places[1].get(id_),
             merged=base[id_],
@@ -106,6 +100,15 @@ def _places(side: Mapping[int, float]) -> dict[int, int]:
     """The place of each candidate of one side, from 1."""
     ranked = sorted((id_ for id_ in side if side[id_] > 0), key=lambda id_: (-side[id_], id_))
     return {id_: place for place, id_ in enumerate(ranked, 1)}
+
+
+def _sums(
+    vector: Mapping[int, float], text: Mapping[int, float], weights: Weights, foreign: Collection[int]
+) -> dict[int, float]:
+    sums = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in vector}
+    if weights.vector > 0:
+        sums.update((id_, vector[id_]) for id_ in foreign if text[id_] == 0)
+    return sums
 
 
 def _reciprocal_ranks(vector: Mapping[int, float], text: Mapping[int, float], weights: Weights) -> dict[int, float]:

@@ -10,7 +10,7 @@ import apsw
 
 from recallite.embeddings.calibration import Calibration, calibration_of
 from recallite.errors import IndexUnusableError
-from recallite.index.connection import Snapshot, damaged
+from recallite.index.connection import Snapshot, SpaceRow, damaged
 from recallite.index.filters import Filter
 from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
@@ -169,17 +169,14 @@ class Searcher:
         vector: Vector | None,
         reason: str | None,
     ) -> _Sides:
-        limit, where, query = self.settings.candidates, asked.where, asked.query
+        where, query = asked.where, asked.query
         space = snapshot.space
         cosines: dict[int, float] = {}
         background: Background | None = None
         if vector is not None and space is not None:
             try:
                 background = index.backgrounds.of(asked.text, vector, space)
-                cosines = index.vector.search(vector, space=space, limit=limit, where=where)
-                if background is not None and background.neutral is not None:
-                    others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
-                    cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
+                cosines = self._near(index, vector, background, space, where)
             except apsw.SQLError as error:
                 # sqlite-vec reports damage in its tables as an error of the statement.
                 vector = None
@@ -190,7 +187,7 @@ class Searcher:
         if notes is not None:
             words = [*(self._words(index, snapshot, query, notes) if use_keyword else ()), *words]
             if vector is not None and space is not None:
-                cosines.update(index.vector.search(vector, space=space, limit=limit, where=notes))
+                cosines.update(self._near(index, vector, background, space, notes))
         if vector is None or space is None:
             return _Sides(self._keyword_only(words), "keyword", reason)
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
@@ -201,6 +198,17 @@ class Searcher:
         scored = fuse(words, cosines, scores, weights=weights, fusion=self.settings.fusion, foreign=foreign)
         mode: Mode = "hybrid" if use_keyword else "vector"
         return _Sides(scored, mode, None if use_keyword else "query.hybrid.enabled is false")
+
+    def _near(
+        self, index: OpenIndex, vector: Vector, background: Background | None, space: SpaceRow, where: Filter
+    ) -> dict[int, float]:
+        """Cosines of the nearest chunks; in an index of several languages also of those nearest in the others."""
+        limit = self.settings.candidates
+        cosines = index.vector.search(vector, space=space, limit=limit, where=where)
+        if background is not None and background.neutral is not None:
+            others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
+            cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
+        return cosines
 
     def _words(self, index: OpenIndex, snapshot: Snapshot, query: KeywordQuery, where: Filter) -> list[KeywordHit]:
         limit = self.settings.candidates

@@ -15,9 +15,9 @@ Problems = Callable[..., list[str]]
 
 
 def test_the_refusal_says_what_is_missing_and_what_to_do(search_problems: Problems) -> None:
-    assert search_problems({"multimodal": {"maxFileBytes": 5}}) == [
-        "multimodal.maxFileBytes: indexing of images and audio is not available in this version; "
-        "remove the key or set it to 10000000"
+    assert search_problems({"multimodal": {"enabled": True}}) == [
+        "multimodal.enabled: indexing of images and audio is not available in this version; "
+        "remove the key or set it to false"
     ]
 
 

@@ -86,8 +86,8 @@ def test_when_nothing_reaches_the_minimum_the_best_are_shown() -> None:
 
 
 def test_few_words_count_little_and_take_nothing_from_what_was_found_by_meaning() -> None:
-    weak = [KeywordHit(1, 0.035, -1.0, False)]
-    strong = [KeywordHit(1, 0.35, -1.0, False)]
+    weak = [KeywordHit(1, 0.045, -1.0, False)]
+    strong = [KeywordHit(1, 0.45, -1.0, False)]
     cosines = {2: 1.0}
 
     none = {s.chunk_id: s.score for s in fused([], cosines, weights=WEIGHTS)}
@@ -95,8 +95,8 @@ def test_few_words_count_little_and_take_nothing_from_what_was_found_by_meaning(
     many = {s.chunk_id: s.score for s in fused(strong, cosines, weights=WEIGHTS)}
 
     assert none == {2: pytest.approx(1.0)}
-    assert few == {1: pytest.approx(0.03 * 0.035), 2: pytest.approx(0.97)}
-    assert many == {1: pytest.approx(0.3 * 0.35), 2: pytest.approx(0.7)}
+    assert few == {1: pytest.approx(0.03 * 0.045), 2: pytest.approx(0.97)}
+    assert many == {1: pytest.approx(0.3 * 0.45), 2: pytest.approx(0.7)}
 
 
 def test_a_chunk_of_another_language_is_scored_by_its_vector_alone() -> None:
