@@ -131,6 +131,11 @@ class Lab:
         with MemorySearch(settings=self.settings) as memory:
             return memory.status()
 
+    def has_all_vectors(self) -> bool:
+        """Whether every chunk has its vector and nothing is amiss."""
+        status = self.real_status()
+        return status.vectors.indexed == status.chunks and status.health == "ok"
+
     def search(self, query: str, **options: Any) -> SearchReply:
         return self.memory().search(query, **options)
 

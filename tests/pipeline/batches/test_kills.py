@@ -21,7 +21,7 @@ from recallite_worker.sync import sync_agent
 
 AGENTS, NOTES = ("one", "two", "three", "four"), 100
 JOBS, LIMIT = 40, 3
-PROGRAM = Path(__file__).with_name("batch_pollers.py")
+PROGRAM = Path(__file__).with_name("pollers.py")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
