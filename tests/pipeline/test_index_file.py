@@ -315,3 +315,25 @@ def test_a_foreign_database_at_the_caches_path_is_left_alone(lab) -> None:
 
     assert isinstance(outcome.error, ForeignIndexError)
     assert lab.settings.cache_path.read_bytes() == before
+
+
+def test_all_settings_of_a_writer_are_in_force(lab, tmp_path) -> None:
+    """apsw runs the statements of a text only up to the first one that answers, until its answer is read."""
+    from recallite_worker.batch_store import BatchStore
+    from recallite_worker.cache import EmbeddingCache
+
+    lab.note("memory/a.md", "one")
+    lab.index()
+    store = open_store(lab.settings.index_path, epoch=99, extension=VectorExtension())
+    cache, jobs = EmbeddingCache(tmp_path / "c.sqlite"), BatchStore(tmp_path / "b.sqlite")
+    found = {}
+    for name, connection in (("index", store.connection), ("cache", cache._connection), ("jobs", jobs._connection)):
+        pragmas = ("journal_mode", "synchronous")
+        found[name] = [connection.execute(f"PRAGMA {pragma}").fetchall()[0][0] for pragma in pragmas]
+    limit = store.connection.execute("PRAGMA secure_delete").fetchall()[0][0]
+    store.close()
+    cache.close()
+    jobs.close()
+
+    assert found == {"index": ["wal", 1], "cache": ["wal", 1], "jobs": ["wal", 2]}
+    assert limit == 1

@@ -75,7 +75,7 @@ class BatchStore:
         self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             self._connection.set_busy_timeout(10_000)
-            self._connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+            self._connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").fetchall()
             self._connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
         except BaseException:
             self._connection.close()

@@ -194,7 +194,7 @@ def _open(path: Path) -> apsw.Connection:
             f"PRAGMA page_size=8192; PRAGMA application_id={APPLICATION_ID}; "
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA journal_size_limit=67108864"
-        )
+        ).fetchall()  # apsw stops at the first statement that answers until it is read
         keep_log_files(connection)
         connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
     except BaseException:
