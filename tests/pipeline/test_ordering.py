@@ -13,8 +13,7 @@ from recallite import ConfigError
 from recallite.index.connection import IndexReader
 from recallite.search.fusion import Scored
 from recallite.search.ordering import Ordering, ordered
-from recallite.types import ScoreParts
-from tests.search.search.manual import (
+from recallite.testing.manual import (
     NETWORK,
     PATHS,
     ROD,
@@ -25,6 +24,7 @@ from tests.search.search.manual import (
     WITHOUT_DECAY,
     WITHOUT_MMR,
 )
+from recallite.types import ScoreParts
 
 TODAY = date(2026, 2, 10)
 
