@@ -163,7 +163,7 @@ def start_index(lab, server: ProviderServer, **streams: object) -> subprocess.Po
 def test_an_interrupt_keeps_what_is_done(lab, number: signal.Signals) -> None:
     with ProviderServer() as server:
         process = start_index(lab, server, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while server.requests < 3 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(number)
@@ -202,7 +202,7 @@ def test_a_terminal_sees_a_bar(lab) -> None:
 def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
     with ProviderServer() as server:
         process = start_index(lab, server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while server.requests < 1 and time.monotonic() < deadline:
             time.sleep(0.02)
         second = lab.run("index", check=False, OPENAI_API_KEY=PLANTED_KEY)

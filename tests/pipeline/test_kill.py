@@ -104,7 +104,7 @@ def _wait_for_lease(lab, process: subprocess.Popen[bytes]) -> None:
     from recallite.work.sqlite import SqliteQueue, queue_path
 
     path = queue_path(lab.settings.state_dir)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while time.monotonic() < deadline and process.poll() is None:
         if path.exists() and path.stat().st_size > 0:
             queue = SqliteQueue(path)

@@ -137,7 +137,7 @@ def _set():
 def _until(condition) -> None:
     import time
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)

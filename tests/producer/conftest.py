@@ -26,7 +26,7 @@ QUIET_TIMES = ProducerTimes(
 """No timer marks anything within a test, so that each mark comes from an event or a repair."""
 
 
-def until(condition: Callable[[], object], *, seconds: float = 10.0, what: str = "", seen: object = None) -> None:
+def until(condition: Callable[[], object], *, seconds: float = 40.0, what: str = "", seen: object = None) -> None:
     """Wait until the condition holds; fail at the deadline, and show what was `seen` instead."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -128,7 +128,7 @@ class Rig:
         return service
 
     @staticmethod
-    def until(condition: Callable[[], object], *, seconds: float = 10.0, what: str = "") -> None:
+    def until(condition: Callable[[], object], *, seconds: float = 40.0, what: str = "") -> None:
         """Wait until the condition holds; fail at the deadline."""
         until(condition, seconds=seconds, what=what)
 

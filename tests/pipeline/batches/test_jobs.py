@@ -142,7 +142,7 @@ def test_a_submission_whose_answer_was_lost_is_found_again(served) -> None:
     served.run("index", check=False)  # submits, and does not learn the id
     assert len(served.batches.jobs) == 1
     queue = SqliteQueue(queue_path(served.settings.state_dir))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while poll_agent(served.settings, queue, grace_seconds=0.0).open_jobs:
         assert time.monotonic() < deadline, served.real_status().batch
         time.sleep(0.05)

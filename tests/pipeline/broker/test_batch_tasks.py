@@ -103,7 +103,7 @@ def test_the_embedded_service_moves_jobs_on(make_cluster, batch_provider) -> Non
     service.start()
     try:
         until(lambda: vectors(cluster) == NOTES, 120)
-        until(lambda: not queue.owed("batch"), 20)
+        until(lambda: not queue.owed("batch"), 60)
     finally:
         service.stop(10)
         queue.close()
