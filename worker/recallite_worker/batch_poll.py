@@ -26,6 +26,7 @@ from recallite.work import WorkQueue
 from recallite_worker.batch_store import BatchStore, Job
 from recallite_worker.batches import provider_of
 from recallite_worker.leases import LeaseKeeper
+from recallite_worker.pacing import today
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ GRACE_SECONDS = 60.0
 """How long a submission that nobody saw the end of may still arrive at the provider."""
 LONGEST_LOOK_SECONDS = 60.0
 NO_SLOT_SECONDS = 10.0
+LIMIT_SECONDS = 600.0
+"""While the day's tokens are spent."""
 MOST_ATTEMPTS = 8
 """Failures of upload or submission that may pass, until the texts are embedded without a batch."""
 MOST_AGE_SECONDS = 2 * 86_400.0
@@ -179,8 +182,14 @@ class _Poller:
         return self._submit(api, job)
 
     def _submit(self, api: BatchApi, job: Job) -> float | None:
+        if not self._spend(job):
+            limit = self._settings.search.remote.daily_token_limit
+            self._queue.free_slot(job.account, job.name)
+            self._store.look_later(job, LIMIT_SECONDS, reason=f"remote.dailyTokenLimit ({limit}) is reached")
+            return LIMIT_SECONDS
         claim = self._store.claim(job)
         if claim is None or job.file is None:
+            self._refund(job)
             return self._grace
         try:
             provider_id = api.create(job.name, job.file)
@@ -188,6 +197,7 @@ class _Poller:
             raise  # it may have arrived: the row stays claimed, and the next look asks the provider
         except ProviderError:
             self._store.unclaim(job, claim)
+            self._refund(job)
             raise
         if not self._store.submitted(job, provider_id, claim=claim):
             # This process was paused for longer than the grace, and another one has submitted it meanwhile.
@@ -196,6 +206,16 @@ class _Poller:
         logger.info("agent %s: batch job %s with %d texts is submitted", self._settings.agent, provider_id, job.items)
         return self._pause(0)
 
+    def _spend(self, job: Job) -> bool:
+        """Count a job against the day's limit of its account; a job above it is let through, or it would never go."""
+        limit = self._settings.search.remote.daily_token_limit
+        return limit is None or self._queue.spend(job.account, today(), min(job.tokens, limit), limit=limit)
+
+    def _refund(self, job: Job) -> None:
+        limit = self._settings.search.remote.daily_token_limit
+        if limit is not None:
+            self._queue.refund(job.account, today(), min(job.tokens, limit))
+
     def _recover(self, api: BatchApi, job: Job, now: float) -> float | None:
         age = now - (job.claimed or 0.0)
         if age < self._grace:
@@ -203,6 +223,7 @@ class _Poller:
         self._queue.keep_slot(job.account, job.name)
         found = api.find(job.name)
         if found is None:
+            self._refund(job)
             self._store.reopen(job)
         else:
             self._store.submitted(job, found, claim=None)

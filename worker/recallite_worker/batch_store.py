@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 
+from recallite.embeddings.batches import BatchLimits
 from recallite.embeddings.protocol import Vector
 from recallite.index.batchfile import OPEN_STATES, JobState
 from recallite.index.readonly import expect_writer
@@ -54,6 +55,7 @@ class Job:
     account: str
     state: JobState
     items: int
+    tokens: int
     file: str | None
     provider_id: str | None
     claimed: float | None
@@ -63,7 +65,9 @@ class Job:
     attempts: int
 
 
-_COLUMNS = "id, name, space, account, state, items, file, provider_id, claimed, submitted, next_look, looks, attempts"
+_COLUMNS = (
+    "id, name, space, account, state, items, tokens, file, provider_id, claimed, submitted, next_look, looks, attempts"
+)
 
 
 class BatchStore:
@@ -105,12 +109,12 @@ class BatchStore:
                 [(space, hash_, text, tokens) for hash_, (text, tokens) in texts.items()],
             )
 
-    def cut(self, space: str, account: str, *, max_items: int, max_bytes: int) -> int:
-        """Make jobs of all texts that are in none; how many jobs were made."""
+    def cut(self, space: str, account: str, limits: BatchLimits, *, max_tokens: int | None = None) -> int:
+        """Make jobs of all texts that are in none; how many jobs were made. A text above `max_tokens` is alone."""
         made = 0
         while True:
             with self._transaction() as connection:
-                chosen = self._next_lot(connection, space, max_items, max_bytes)
+                chosen = self._next_lot(connection, space, limits, max_tokens)
                 if not chosen:
                     return made
                 connection.execute(
@@ -126,19 +130,20 @@ class BatchStore:
             made += 1
 
     def _next_lot(
-        self, connection: apsw.Connection, space: str, max_items: int, max_bytes: int
+        self, connection: apsw.Connection, space: str, limits: BatchLimits, max_tokens: int | None
     ) -> list[tuple[bytes, int]]:
         rows = fetch(
             connection,
             "SELECT hash, tokens, length(CAST(text AS BLOB)) FROM items "
             "WHERE job IS NULL AND state = 'waiting' AND space = ? LIMIT ?",
-            (space, max_items),
+            (space, limits.max_items),
         )
         chosen: list[tuple[bytes, int]] = []
-        size = 0
+        size = cost = 0
         for hash_, tokens, length in rows:
             size += 2 * length + _LINE_BYTES  # JSON may write a character as two
-            if chosen and size > max_bytes:
+            cost += int(tokens)
+            if chosen and (size > limits.max_bytes or (max_tokens is not None and cost > max_tokens)):
                 break
             chosen.append((bytes(hash_), int(tokens)))
         return chosen

@@ -51,10 +51,9 @@ class Batching:
         self._store.plan(self.space, costs)
         return set(fitting)
 
-    def cut(self) -> int:
-        """Make jobs of what was planned; how many."""
-        limits = self._limits
-        return self._store.cut(self.space, self._account, max_items=limits.max_items, max_bytes=limits.max_bytes)
+    def cut(self, *, max_tokens: int | None = None) -> int:
+        """Make jobs of what was planned, none with more tokens than may be spent in a day; how many."""
+        return self._store.cut(self.space, self._account, self._limits, max_tokens=max_tokens)
 
     def release_unsent(self) -> None:
         """Nothing that was not submitted shall wait for a job."""

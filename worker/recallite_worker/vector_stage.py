@@ -131,7 +131,8 @@ class VectorStage:
                                    batching=batching, makes_jobs=makes_jobs)  # fmt: skip
                 self._embed(run, after or 0)
                 if batching is not None and makes_jobs and (not stop() or self.result.provider_reason is not None):
-                    self.result.jobs_made += batching.cut()
+                    limit = self.settings.search.remote.daily_token_limit
+                    self.result.jobs_made += batching.cut(max_tokens=limit)
                 if self.result.provider_reason is not None:
                     break
             if cache is not None:

@@ -104,3 +104,27 @@ def test_below_the_least_number_of_texts_no_job_is_made(openai) -> None:
 
     assert openai.batches.jobs == {}
     assert openai.server.texts == batches.LEAST_TEXTS - 1
+
+
+def test_jobs_keep_the_daily_limit(openai, step, monkeypatch) -> None:
+    day = ["2026-02-10"]
+    monkeypatch.setattr("recallite_worker.pacing.today", lambda: day[0])
+    monkeypatch.setattr(batch_poll, "today", lambda: day[0])
+    monkeypatch.setattr(batch_poll, "LIMIT_SECONDS", 0.0)
+    openai.memory_search["remote"]["dailyTokenLimit"] = 400
+    openai.batches.looks = 0
+
+    for _ in range(6):
+        step()
+    (first,) = openai.batches.jobs.values()
+    spent = NOTES * 7  # 28 characters each
+    assert 0 < len(first.texts) < NOTES
+    assert "dailyTokenLimit (400) is reached" in openai.run("batch", "list").stdout
+    assert openai.server.texts == 0
+
+    for number in range(11, 11 + spent // 400 + 1):
+        day[0] = f"2026-02-{number}"
+        for _ in range(4):
+            step()
+    assert set(openai.batches.submitted.values()) == {1}
+    assert openai.has_all_vectors()
