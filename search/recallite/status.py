@@ -327,15 +327,17 @@ def _of_sessions(settings: AgentSettings, status: IndexStatus) -> Iterator[_Prob
 
 def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
     vectors = status.vectors
-    if status.batch.waiting:
+    if status.batch.waiting and vectors.pending:
         jobs = f"{status.batch.open_jobs} batch jobs bring vectors for {status.batch.waiting} texts"
         yield _Problem("degraded", f"{jobs}; until then they are found by keyword")
     elif vectors.pending:
         yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
     if status.batch.off_reason is not None:
         yield _Problem("ok", f"no batch jobs for some hours: {status.batch.off_reason}")
+    if status.batch.open_jobs and not vectors.pending:
+        yield _Problem("ok", f"{status.batch.open_jobs} batch jobs of another model or provider are open")
     absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
-    if vectors.state != "none" and absent > 0:
+    if vectors.state != "none" and absent > 0 and status.rebuild is None:
         yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")
     if status.fts not in ("ready", "nothing indexed"):
         yield _Problem("degraded", f"keyword index: {status.fts}: run `recallite index --force`")

@@ -19,14 +19,20 @@ from recallite.embeddings.batches import BatchApi, JobLook, LineResult
 from recallite.embeddings.checks import BadVector, check_vectors
 from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.embeddings.options import ProviderOptions
-from recallite.embeddings.registry import create_batches
-from recallite.errors import LeaseHeldError, ProviderError, ProviderTransientError, ProviderUnavailableError
+from recallite.embeddings.registry import create_batches, create_embedder
+from recallite.errors import (
+    LeaseHeldError,
+    ProviderError,
+    ProviderTransientError,
+    ProviderUnavailableError,
+    RateLimitedError,
+)
 from recallite.index.batchfile import batch_path
 from recallite.work import WorkQueue
-from recallite_worker.batch_store import BatchStore, Job
-from recallite_worker.batches import provider_of
+from recallite_worker.batch_store import BatchStore, Job, open_store
+from recallite_worker.batches import options_for, space_key
 from recallite_worker.leases import LeaseKeeper
-from recallite_worker.pacing import today
+from recallite_worker.pacing import DEFAULT_PAUSE_SECONDS, today
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +40,14 @@ GRACE_SECONDS = 60.0
 """How long a submission that nobody saw the end of may still arrive at the provider."""
 LONGEST_LOOK_SECONDS = 60.0
 NO_SLOT_SECONDS = 10.0
+UNASKED_SECONDS = 600.0
+"""Until a job is tried again whose provider cannot be asked."""
 LIMIT_SECONDS = 600.0
 """While the day's tokens are spent."""
 MOST_ATTEMPTS = 8
 """Failures of upload or submission that may pass, until the texts are embedded without a batch."""
+MOST_ATTEMPTS_PAID = 40
+"""The same for looking at a job that was submitted: over half an hour of failures, one after the other."""
 MOST_AGE_SECONDS = 2 * 86_400.0
 _GROWTH = 1.5
 _LINES = 500
@@ -55,7 +65,9 @@ class Poll:
     freed: int = 0
     """Texts that their job did not give, for ordinary requests."""
     next_seconds: float | None = None
-    """When to look again; None when nothing is open."""
+    """When to look again; None when nothing is open that can be looked at."""
+    unasked: int = 0
+    """Open jobs whose provider cannot be asked now."""
 
 
 def poll_agent(
@@ -71,17 +83,14 @@ def poll_agent(
         queue.settle(settings.agent, "batch")
         return Poll()
     lease = queue.lease(f"{settings.agent}/batch")
-    with LeaseKeeper(queue, lease):
-        store = BatchStore(path)
-        try:
-            poller = _Poller(settings, queue, store, create, grace_seconds)
-            result = poller.run()
-        finally:
-            store.close()
-    if result.next_seconds is None:
-        queue.settle(settings.agent, "batch")
-    else:
+    with LeaseKeeper(queue, lease), open_store(path) as store:
+        result = _Poller(settings, queue, store, create, grace_seconds).run()
+    if result.next_seconds is not None:
         queue.owe(settings.agent, "batch", seconds=result.next_seconds)
+    elif result.unasked:
+        queue.owe(settings.agent, "batch", seconds=UNASKED_SECONDS)
+    else:
+        queue.settle(settings.agent, "batch")
     if result.delivered or result.freed:
         queue.owe(settings.agent)
     return result
@@ -92,14 +101,13 @@ def open_jobs(settings: AgentSettings) -> list[Job]:
     path = batch_path(settings.cache_path)
     if not path.exists():
         return []
-    store = BatchStore(path)
-    try:
+    with open_store(path) as store:
         return store.open_jobs()
-    finally:
-        store.close()
 
 
 class _Poller:
+    """Each job with the model that it was made for, and with the key of today."""
+
     def __init__(
         self, settings: AgentSettings, queue: WorkQueue, store: BatchStore, create: ApiFactory, grace: float
     ) -> None:
@@ -110,15 +118,25 @@ class _Poller:
         self._create = create
         self._grace = grace
         self._apis: dict[str, BatchApi | None] = {}
-        self._delivered = self._freed = 0
+        choices = (choose_provider(settings), choose_fallback(settings))
+        self._options = [c.options for c in choices if c is not None and c.options is not None]
+        self._delivered = self._freed = self._unasked = 0
+        self._bad: str | None = None
+        """What was wrong with a vector of a job."""
 
     def run(self) -> Poll:
         waits: list[float] = []
+        wanted = self._wanted_spaces()
+        jobs = self._store.open_jobs()
+        for job in jobs:  # first of all, should the queue have lost its memory
+            if job.state in ("creating", "running"):
+                self._queue.keep_slot(job.account, job.name)
         try:
-            for job in self._store.open_jobs():
-                api = self._api(provider_of(job.space))
-                if api is None:
-                    self._end(job, "failed", "the provider is not configured any more")
+            for job in jobs:
+                if job.state in ("planned", "uploaded") and wanted is not None and job.space not in wanted:
+                    self._drop(job)
+                elif (api := self._api(job.space)) is None:
+                    self._put_off(job)
                 elif (wait := self._guarded(api, job)) is not None:
                     waits.append(wait)
         finally:
@@ -126,14 +144,14 @@ class _Poller:
                 if found is not None:
                     found.close()
         left = len(self._store.open_jobs())
-        return Poll(left, self._delivered, self._freed, min(waits) if waits and left else None)
+        return Poll(left, self._delivered, self._freed, min(waits) if waits and left else None, self._unasked)
 
     def cancel(self, job: Job) -> str:
         """End a job, and say how."""
-        if job.state in ("planned", "uploaded"):
-            self._end(job, "cancelled", "by hand")
+        if self._store.drop_unsent(job, "by hand", forget=False):
+            self._queue.free_slot(job.account, job.name)
             return "cancelled before it was submitted"
-        api = self._api(provider_of(job.space))
+        api = self._api(job.space)
         if job.provider_id is None or api is None:
             return "cannot be cancelled now: try again in a minute"
         try:
@@ -143,14 +161,32 @@ class _Poller:
         self._store.look_later(job, 0.0)
         return "the provider was asked to end it; what it has done is kept"
 
-    def _api(self, provider: str) -> BatchApi | None:
-        """The service of a job's provider, with the key of today: a key may be changed while a job runs."""
-        if provider not in self._apis:
-            choices = (choose_provider(self._settings), choose_fallback(self._settings))
-            options = [c.options for c in choices if c is not None and c.options is not None]
-            fitting = next((o for o in options if o.provider == provider), None)
-            self._apis[provider] = self._create(fitting) if fitting is not None else None
-        return self._apis[provider]
+    def _api(self, space: str) -> BatchApi | None:
+        """The service for the jobs of a space; None while its provider cannot be used."""
+        if space not in self._apis:
+            options = options_for(space, self._options)
+            self._apis[space] = self._create(options) if options is not None else None
+        return self._apis[space]
+
+    def _wanted_spaces(self) -> set[str] | None:
+        """The spaces that the settings ask for now; None when no provider can be used, which may be for a moment."""
+        wanted = set()
+        for options in self._options:
+            with contextlib.suppress(ProviderError):
+                embedder = create_embedder(options)
+                wanted.add(space_key(embedder.space, options))
+                embedder.close()
+        return wanted or None
+
+    def _drop(self, job: Job) -> None:
+        """A job that costs nothing yet, for a model that is not asked for any more."""
+        if self._store.drop_unsent(job, "the settings ask for another model now", forget=True):
+            self._queue.free_slot(job.account, job.name)
+
+    def _put_off(self, job: Job) -> None:
+        """A job that was paid for waits until its provider can be asked again."""
+        self._unasked += 1
+        self._store.look_later(job, 0.0, reason="its provider is not configured, or has no key, now")
 
     def _guarded(self, api: BatchApi, job: Job) -> float | None:
         """Seconds until the job wants to be looked at again; None when it is over."""
@@ -159,15 +195,17 @@ class _Poller:
         except ProviderTransientError as error:
             return self._retry(job, error)
         except ProviderError as error:
-            if job.state == "running" and not isinstance(error, ProviderUnavailableError):
-                return self._retry(job, error)  # a key that was refused may be replaced; the job goes on
+            if job.state in ("creating", "running") and job.attempts + 1 < MOST_ATTEMPTS_PAID:
+                # It was paid for: a key that was refused may be replaced, a gateway may have its 404 for itself.
+                return self._retry(job, error)
             self._fail(job, error)
             return None
 
     def _step(self, api: BatchApi, job: Job) -> float | None:
         now = time.time()
+        if (pause := self._queue.paused(job.account)) is not None:
+            return max(0.0, pause.until - now)
         if job.state == "running":
-            self._queue.keep_slot(job.account, job.name)
             return self._look(api, job) if job.next_look <= now else job.next_look - now
         if job.next_look > now:
             return job.next_look - now
@@ -178,8 +216,11 @@ class _Poller:
         if job.state == "planned":
             lines = (api.line(hash_.hex(), text) for hash_, text in self._store.texts(job))
             self._store.uploaded(job, api.upload(job.name, lines))
-            job = next(row for row in self._store.open_jobs() if row.id == job.id)
-        return self._submit(api, job)
+        now_is = self._store.job(job.id)
+        if now_is is None:  # it was given up meanwhile
+            self._queue.free_slot(job.account, job.name)
+            return None
+        return self._submit(api, now_is)
 
     def _submit(self, api: BatchApi, job: Job) -> float | None:
         if not self._spend(job):
@@ -220,7 +261,6 @@ class _Poller:
         age = now - (job.claimed or 0.0)
         if age < self._grace:
             return self._grace - age
-        self._queue.keep_slot(job.account, job.name)
         found = api.find(job.name)
         if found is None:
             self._refund(job)
@@ -260,12 +300,14 @@ class _Poller:
         left = iter(results)
         while part := list(islice(left, _LINES)):
             with_vector = [line for line in part if line.vector is not None]
-            checked = check_vectors([line.vector for line in with_vector], expected=len(with_vector), dims=None)
+            checked = check_vectors([line.vector for line in with_vector], expected=len(with_vector), dims=job.dims)
             good = {
                 key: vector
                 for line, vector in zip(with_vector, checked, strict=True)
                 if not isinstance(vector, BadVector) and (key := _key(line.key)) is not None
             }
+            bad = next((result.reason for result in checked if isinstance(result, BadVector)), None)
+            self._bad = bad or self._bad
             self._delivered += self._store.deliver(job, good)
 
     def _close_job(self, job: Job, look: JobLook) -> None:
@@ -273,6 +315,8 @@ class _Poller:
         left = self._end(job, look.outcome if look.outcome != "running" else "failed", reason)
         if look.outcome == "done" and left < job.items:
             self._store.note_success(job.space)
+        elif look.outcome == "done":
+            self._store.note_failure(job.space, f"a batch job gave {self._bad or 'no vectors'}")
         elif look.outcome != "cancelled":
             self._store.note_failure(job.space, f"a batch job {look.outcome}" + (f" ({reason})" if reason else ""))
 
@@ -294,6 +338,9 @@ class _Poller:
             self._fail(job, error)
             return None
         wait = max(self._pause(job.attempts), 1.0)
+        if isinstance(error, RateLimitedError):  # for all who use the account
+            wait = max(wait, error.retry_after_seconds or DEFAULT_PAUSE_SECONDS)
+            self._queue.pause(job.account, wait, "the provider asks to slow down (429)")
         self._store.look_later(job, wait, reason=str(error), failed=True)
         return wait
 
@@ -308,16 +355,10 @@ def cancel_jobs(
 ) -> list[tuple[int, str]]:
     """Ask the provider to end jobs; what became of each, in words. Raises LeaseHeldError as `poll_agent`."""
     wanted = set(ids)
-    told: list[tuple[int, str]] = []
-    with LeaseKeeper(queue, queue.lease(f"{settings.agent}/batch")):
-        store = BatchStore(batch_path(settings.cache_path))
-        try:
-            poller = _Poller(settings, queue, store, create, GRACE_SECONDS)
-            for job in store.open_jobs():
-                if job.id in wanted:
-                    told.append((job.id, poller.cancel(job)))
-        finally:
-            store.close()
+    lease = queue.lease(f"{settings.agent}/batch")
+    with LeaseKeeper(queue, lease), open_store(batch_path(settings.cache_path)) as store:
+        poller = _Poller(settings, queue, store, create, GRACE_SECONDS)
+        told = [(job.id, poller.cancel(job)) for job in store.open_jobs() if job.id in wanted]
     queue.owe(settings.agent, "batch")
     queue.owe(settings.agent)
     return told

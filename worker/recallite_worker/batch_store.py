@@ -19,15 +19,17 @@ import numpy as np
 
 from recallite.embeddings.batches import BatchLimits
 from recallite.embeddings.protocol import Vector
+from recallite.errors import IndexUnusableError
 from recallite.index.batchfile import OPEN_STATES, JobState
 from recallite.index.readonly import expect_writer
 from recallite.index.rows import Parameters, Row, fetch
-from recallite_worker.store import make_private
+from recallite_worker.store import make_private, quarantine
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, space TEXT NOT NULL, account TEXT NOT NULL,
-    state TEXT NOT NULL, items INTEGER NOT NULL, tokens INTEGER NOT NULL, delivered INTEGER NOT NULL DEFAULT 0,
+    dims INTEGER, state TEXT NOT NULL, items INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    delivered INTEGER NOT NULL DEFAULT 0,
     file TEXT, provider_id TEXT, claim TEXT, claimed REAL, created REAL NOT NULL, submitted REAL, finished REAL,
     next_look REAL NOT NULL DEFAULT 0, looks INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0,
     reason TEXT);
@@ -53,6 +55,8 @@ class Job:
     """Ours, told to the provider when the job is made: by it a job is found whose id was lost."""
     space: str
     account: str
+    dims: int | None
+    """The length that its vectors must have; None where that is not known yet."""
     state: JobState
     items: int
     tokens: int
@@ -66,7 +70,8 @@ class Job:
 
 
 _COLUMNS = (
-    "id, name, space, account, state, items, tokens, file, provider_id, claimed, submitted, next_look, looks, attempts"
+    "id, name, space, account, dims, state, items, tokens, file, provider_id, claimed, submitted, next_look, looks, "
+    "attempts"
 )
 
 
@@ -74,16 +79,12 @@ class BatchStore:
     """For one agent. Several processes may use the file at once; what they do is decided row by row."""
 
     def __init__(self, path: Path) -> None:
-        expect_writer(path)
-        make_private(path)
-        self._connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        """A damaged file is moved aside and a new one begun: its jobs cannot be known any more."""
         try:
-            self._connection.set_busy_timeout(10_000)
-            self._connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").fetchall()
-            self._connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
-        except BaseException:
-            self._connection.close()
-            raise
+            self._connection = _open(path)
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            quarantine(path, error)
+            self._connection = _open(path)
 
     def states(self, space: str, hashes: Sequence[bytes]) -> dict[bytes, str]:
         """The state of those of the texts that are known here."""
@@ -101,6 +102,22 @@ class BatchStore:
                 "DELETE FROM items WHERE space = ? AND hash = ? AND state != 'waiting'", [(space, h) for h in hashes]
             )
 
+    def refuse(self, space: str, hashes: Sequence[bytes]) -> None:
+        """What a job gave for these texts cannot be used: they are embedded without a batch."""
+        with self._transaction() as connection:
+            connection.executemany(
+                "UPDATE items SET state = 'normal', vector = NULL, job = NULL "
+                "WHERE space = ? AND hash = ? AND state = 'delivered'",
+                [(space, h) for h in hashes],
+            )
+
+    def leftovers(self, space: str) -> dict[bytes, Vector]:
+        """Vectors that nothing in the index waits for any more, as long as no job of the space is open."""
+        if any(job.space == space for job in self.open_jobs()):
+            return {}
+        rows = self._read("SELECT hash, vector FROM items WHERE space = ? AND state = 'delivered'", (space,))
+        return {bytes(h): np.frombuffer(blob, "<f2").astype(np.float32) for h, blob in rows}
+
     def plan(self, space: str, texts: Mapping[bytes, tuple[str, int]]) -> None:
         """Put texts (with their tokens) on the list of those that a job shall take."""
         with self._transaction() as connection:
@@ -109,7 +126,9 @@ class BatchStore:
                 [(space, hash_, text, tokens) for hash_, (text, tokens) in texts.items()],
             )
 
-    def cut(self, space: str, account: str, limits: BatchLimits, *, max_tokens: int | None = None) -> int:
+    def cut(
+        self, space: str, account: str, limits: BatchLimits, *, dims: int | None = None, max_tokens: int | None = None
+    ) -> int:
         """Make jobs of all texts that are in none; how many jobs were made. A text above `max_tokens` is alone."""
         made = 0
         while True:
@@ -118,9 +137,9 @@ class BatchStore:
                 if not chosen:
                     return made
                 connection.execute(
-                    "INSERT INTO jobs(name, space, account, state, items, tokens, created) "
-                    "VALUES (?, ?, ?, 'planned', ?, ?, ?)",
-                    (f"recallite-{secrets.token_hex(12)}", space, account, len(chosen), sum(t for _, t in chosen),
+                    "INSERT INTO jobs(name, space, account, dims, state, items, tokens, created) "
+                    "VALUES (?, ?, ?, ?, 'planned', ?, ?, ?)",
+                    (f"recallite-{secrets.token_hex(12)}", space, account, dims, len(chosen), sum(t for _, t in chosen),
                      time.time()),
                 )  # fmt: skip
                 job = connection.last_insert_rowid()
@@ -152,6 +171,10 @@ class BatchStore:
         """Jobs that are not over, oldest first."""
         marks = ",".join(f"'{state}'" for state in OPEN_STATES)
         return [_job(row) for row in self._read(f"SELECT {_COLUMNS} FROM jobs WHERE state IN ({marks}) ORDER BY id")]
+
+    def job(self, id_: int) -> Job | None:
+        """A job as it is now; None when it is over."""
+        return next((job for job in self.open_jobs() if job.id == id_), None)
 
     def texts(self, job: Job) -> Iterator[tuple[bytes, str]]:
         """What a job shall embed."""
@@ -199,8 +222,9 @@ class BatchStore:
 
     def look_later(self, job: Job, seconds: float, *, reason: str | None = None, failed: bool = False) -> None:
         self._write(
-            "UPDATE jobs SET next_look = ?, looks = looks + 1, attempts = attempts + ?, reason = ? WHERE id = ?",
-            (time.time() + seconds, int(failed), reason, job.id),
+            "UPDATE jobs SET next_look = ?, looks = looks + 1, reason = ?, "
+            "attempts = CASE WHEN ? THEN attempts + 1 ELSE 0 END WHERE id = ?",
+            (time.time() + seconds, reason, int(failed), job.id),
         )
 
     def deliver(self, job: Job, vectors: Mapping[bytes, Vector]) -> int:
@@ -230,6 +254,20 @@ class BatchStore:
             )
         return left
 
+    def drop_unsent(self, job: Job, reason: str, *, forget: bool) -> bool:
+        """End a job that was not submitted, unless it just is being. Its texts are forgotten, or go without a batch."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE jobs SET state = 'cancelled', reason = ?, finished = ? "
+                "WHERE id = ? AND state IN ('planned', 'uploaded')",
+                (reason, time.time(), job.id),
+            )
+            if connection.changes() == 0:
+                return False
+            change = "DELETE FROM items" if forget else "UPDATE items SET state = 'normal', job = NULL, text = NULL"
+            connection.execute(f"{change} WHERE job = ? AND state = 'waiting'", (job.id,))
+        return True
+
     def note_success(self, space: str) -> None:
         self._write("DELETE FROM trouble WHERE space = ? AND off_until = 0", (space,))
 
@@ -249,15 +287,15 @@ class BatchStore:
         rows = self._read("SELECT reason FROM trouble WHERE space = ? AND off_until > ?", (space, time.time()))
         return str(rows[0][0]) if rows else None
 
-    def release_unsent(self, space: str) -> None:
-        """Texts of jobs that were not submitted are embedded without a batch."""
-        for job in self.open_jobs():
-            if job.space == space and job.state in ("planned", "uploaded"):
-                self.finish(job, "failed", "batch jobs are switched off for now")
+    def release_unsent(self, space: str) -> list[Job]:
+        """Texts of jobs that were not submitted are embedded without a batch; the jobs, whose slots are to be freed."""
+        unsent = [job for job in self.open_jobs() if job.space == space and job.state in ("planned", "uploaded")]
+        dropped = [job for job in unsent if self.drop_unsent(job, "batch jobs are switched off for now", forget=False)]
         self._write(
             "UPDATE items SET state = 'normal', text = NULL WHERE space = ? AND state = 'waiting' AND job IS NULL",
             (space,),
         )
+        return dropped
 
     def in_flight(self, space: str) -> int:
         """Texts that a job, made or to be made, will deliver."""
@@ -291,6 +329,39 @@ class BatchStore:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+
+
+def _open(path: Path) -> apsw.Connection:
+    expect_writer(path)
+    make_private(path)
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.set_busy_timeout(10_000)
+        connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").fetchall()
+        connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def open_store(path: Path) -> Iterator[BatchStore]:
+    """The jobs in a file, for as long as the block lasts. Raises IndexUnusableError when it cannot be used.
+
+    A file in which damage is found is moved aside: what it knew is lost, and the block ends.
+    """
+    try:
+        store = BatchStore(path)
+        try:
+            yield store
+        finally:
+            store.close()
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        aside = quarantine(path, error)
+        raise IndexUnusableError(f"{path} was damaged and is moved to {aside}: batch jobs are begun anew") from error
+    except apsw.Error as error:
+        raise IndexUnusableError(f"{path} cannot be used ({type(error).__name__}: {error})") from error
 
 
 _LINE_BYTES = 256

@@ -40,7 +40,7 @@ class BatchWait:
         An agent with `remote.batch.wait` false is looked at once: its jobs are submitted, as many as may run.
         """
         began = time.monotonic()
-        left = {agent.agent: agent for agent in self._agents if open_jobs(agent)}
+        left = {agent.agent: agent for agent in self._agents if self._has_jobs(agent)}
         while left and not self._stopped():
             soonest = 60.0
             for agent in list(left.values()):
@@ -53,6 +53,13 @@ class BatchWait:
                     soonest = min(soonest, wait)
             self._sleep(soonest if left else 0.0)
 
+    def _has_jobs(self, agent: AgentSettings) -> bool:
+        try:
+            return bool(open_jobs(agent))
+        except (RecalliteError, OSError) as error:
+            logger.error("agent %s: %s", agent.agent, error)
+            return False
+
     def _poll(self, agent: AgentSettings, outcomes: Mapping[str, AgentOutcome]) -> float | None:
         """Seconds until the next look; None when the agent has no open job any more, or cannot be looked at."""
         try:
@@ -61,12 +68,12 @@ class BatchWait:
             logger.error("agent %s: batch jobs: %s", agent.agent, error)
             return None
         if done is None:
-            return _BUSY_SECONDS if open_jobs(agent) else None
+            return _BUSY_SECONDS if self._has_jobs(agent) else None
         if done.delivered or done.freed:
             again = self._executor.run([agent])[agent.agent]
             if (outcome := outcomes.get(agent.agent)) is not None:
                 outcome.include(again)
-            if done.next_seconds is None and open_jobs(agent):
+            if done.next_seconds is None and not done.unasked and self._has_jobs(agent):
                 return 0.0
         return done.next_seconds
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from recallite.config import AgentSettings
 from recallite.embeddings.batches import BatchLimits
@@ -11,6 +13,7 @@ from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Space, Vector
 from recallite.embeddings.registry import create_batches
 from recallite.index.batchfile import batch_path
+from recallite.work import WorkQueue
 from recallite_worker.batch_store import BatchStore
 from recallite_worker.chunking import UNITS_PER_TOKEN, estimated_units
 from recallite_worker.pacing import account_key
@@ -40,6 +43,14 @@ class Batching:
         """`waiting` for a job, or `normal` when it did not give them; others are not known."""
         return self._store.states(self.space, hashes)
 
+    def refuse(self, hashes: Iterable[bytes]) -> None:
+        """What came for these texts cannot be used."""
+        self._store.refuse(self.space, list(hashes))
+
+    def leftovers(self) -> dict[bytes, Vector]:
+        """Vectors that came and that nothing waits for any more."""
+        return self._store.leftovers(self.space)
+
     def off_reason(self) -> str | None:
         """Why no jobs are made for now, after repeated failures."""
         return self._store.off_reason(self.space)
@@ -51,13 +62,14 @@ class Batching:
         self._store.plan(self.space, costs)
         return set(fitting)
 
-    def cut(self, *, max_tokens: int | None = None) -> int:
+    def cut(self, *, dims: int | None, max_tokens: int | None = None) -> int:
         """Make jobs of what was planned, none with more tokens than may be spent in a day; how many."""
-        return self._store.cut(self.space, self._account, self._limits, max_tokens=max_tokens)
+        return self._store.cut(self.space, self._account, self._limits, dims=dims, max_tokens=max_tokens)
 
-    def release_unsent(self) -> None:
-        """Nothing that was not submitted shall wait for a job."""
-        self._store.release_unsent(self.space)
+    def release_unsent(self, queue: WorkQueue) -> None:
+        """Nothing that was not submitted shall wait for a job, or hold a slot."""
+        for job in self._store.release_unsent(self.space):
+            queue.free_slot(job.account, job.name)
 
     def close(self) -> None:
         self._store.close()
@@ -79,9 +91,14 @@ def open_batching(settings: AgentSettings, space: Space, options: ProviderOption
 
 def space_key(space: Space, options: ProviderOptions) -> str:
     """What a vector that a job gives is good for. By the dimensions asked for: the true ones may not be known yet."""
-    return "|".join((space.provider, space.model, space.variant, str(options.dimensions or "")))
+    return json.dumps([space.provider, space.model, space.variant, options.dimensions], ensure_ascii=False)
 
 
-def provider_of(space: str) -> str:
-    """The provider in a `space_key`."""
-    return space.partition("|")[0]
+def options_for(space: str, available: Iterable[ProviderOptions]) -> ProviderOptions | None:
+    """Today's access to the provider of a `space_key`, with that space's own model and dimensions.
+
+    None when the provider cannot be used now. The key may have changed since a job was made.
+    """
+    provider, model, _, dimensions = json.loads(space)
+    fitting = next((options for options in available if options.provider == provider), None)
+    return replace(fitting, model=model, dimensions=dimensions) if fitting is not None else None

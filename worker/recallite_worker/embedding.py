@@ -138,9 +138,10 @@ class EmbeddingRun:
 
     def _take_delivered(self, batching: Batching, by_hash: dict[bytes, list[PendingChunk]]) -> None:
         vectors = batching.delivered(list(by_hash))
-        if vectors:
-            self._keep(vectors, by_hash)
-            batching.forget(vectors)
+        if not vectors:
+            return
+        self._keep(vectors, by_hash)
+        batching.refuse(hash_ for hash_ in vectors if hash_ in by_hash)  # of another length than the index has
 
     def _leave_to_jobs(self, batching: Batching, by_hash: dict[bytes, list[PendingChunk]]) -> None:
         """Take out what a job will bring, and let jobs bring what is not known to fail in one."""

@@ -10,6 +10,7 @@ import apsw
 
 from recallite.config import AgentSettings
 from recallite.errors import IndexUnusableError
+from recallite.index.batchfile import batch_path
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
@@ -75,8 +76,9 @@ def sync_agent(
                 store.close()
             result = run.result
         except (apsw.CorruptError, apsw.NotADBError) as error:
-            # The slice also uses the cache. A healthy index must not go because the cache is damaged.
-            damaged = settings.cache_path if EmbeddingCache.is_damaged(settings.cache_path) else settings.index_path
+            # The slice also uses other files. A healthy index must not go because one of those is damaged.
+            beside = (settings.cache_path, batch_path(settings.cache_path))
+            damaged = next((path for path in beside if EmbeddingCache.is_damaged(path)), settings.index_path)
             quarantine(damaged, error)
             queue.mark(settings.agent, [SCAN, ALL_TRANSCRIPTS])
             result = SyncResult(settings.agent, more=True)

@@ -11,7 +11,7 @@ from typing import Protocol
 from recallite.config import AgentSettings, provider_base_url
 from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.embeddings.options import ProviderOptions
-from recallite.embeddings.protocol import Embedder
+from recallite.embeddings.protocol import Embedder, Space
 from recallite.embeddings.registry import create_embedder
 from recallite.errors import ProviderError
 from recallite.index.connection import SpaceRow
@@ -132,9 +132,12 @@ class VectorStage:
                 self._embed(run, after or 0)
                 if batching is not None and makes_jobs and (not stop() or self.result.provider_reason is not None):
                     limit = self.settings.search.remote.daily_token_limit
-                    self.result.jobs_made += batching.cut(max_tokens=limit)
+                    dims = writer.space.dims or self._embedder.space.dims
+                    self.result.jobs_made += batching.cut(dims=dims, max_tokens=limit)
                 if self.result.provider_reason is not None:
                     break
+            if cache is not None and batching is not None and not is_live and not stop():
+                self._keep_leftovers(batching, cache)
             if cache is not None:
                 cache.prune()
 
@@ -185,10 +188,21 @@ class VectorStage:
             return None
         return open_batching(self.settings, embedder.space, self._options)
 
+    def _keep_leftovers(self, batching: Batching, cache: EmbeddingCache) -> None:
+        """What a job gave for texts that are no longer in the index was paid for all the same."""
+        own = self._embedder.space if self._embedder is not None else None
+        left = batching.leftovers() if own is not None and self.result.provider_reason is None else {}
+        if own is None or not left:
+            return
+        for dims in {len(vector) for vector in left.values()}:
+            found = {hash_: vector for hash_, vector in left.items() if len(vector) == dims}
+            cache.add(Space(own.provider, own.model, dims, own.variant), found)
+        batching.forget(left)
+
     def _makes_jobs(self, batching: Batching) -> bool:
         if self._uses_fallback:
             return False
         if not self.settings.search.remote.batch.enabled or batching.off_reason() is not None:
-            batching.release_unsent()
+            batching.release_unsent(self.queue)
             return False
         return True

@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.protocols import SeenRequest
@@ -71,6 +71,8 @@ class BatchService:
         self.files: dict[str, bytes] = {}
         self.calls = 0
         self.uploads = 0
+        self.lines: list[dict[str, Any]] = []
+        """Of all files that were uploaded."""
         self.discarded = 0
         self.most_running = 0
         self.submitted: Counter[str] = Counter()
@@ -110,8 +112,10 @@ class BatchService:
 
     def _upload(self, id_: str, request: SeenRequest, raw: bytes) -> BatchAnswer:
         self.uploads += 1
+        content = self.protocol.upload(raw)
+        self.lines.extend(json.loads(line) for line in content.splitlines() if line.strip())
         name = f"file-{next(self._numbers)}"
-        self.files[name] = self.protocol.upload(raw)
+        self.files[name] = content
         return _json(self.protocol.file(name))
 
     def _create(self, id_: str, request: SeenRequest, raw: bytes) -> BatchAnswer:

@@ -72,9 +72,15 @@ class Steps:
 
     def until_done(self, seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
-        while self().next_seconds is not None or self._lab.real_status().vectors.pending:
+        while self._is_busy():
             assert time.monotonic() < deadline, self._lab.real_status().batch
             time.sleep(0.02)
+
+    def _is_busy(self) -> bool:
+        if self().next_seconds is not None:
+            return True
+        status = self._lab.real_status()
+        return bool(status.vectors.pending) or status.rebuild is not None or status.vectors.indexed < status.chunks
 
 
 @pytest.fixture

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from recallite.testing.provider_server import PLANTED_KEY
 from recallite_worker import batch_poll, batches
 
@@ -48,15 +50,147 @@ def test_switching_batches_off_keeps_what_runs_and_sends_the_rest(openai, monkey
     assert openai.has_all_vectors()
 
 
-def test_a_job_of_a_provider_that_is_no_longer_configured_ends(openai, step) -> None:
+def test_a_job_outlives_another_provider_and_a_run_without_a_key(openai, step, monkeypatch) -> None:
     openai.batches.looks = 1_000
     step()
+    mine = openai.memory_search
     openai.memory_search = {"provider": "voyage", "model": "loopback", "remote": {"baseUrl": openai.server.url}}
+    step.until_done()
+    assert openai.server.texts == NOTES
+    assert openai.real_status().batch.open_jobs == 1
+    assert openai.real_status().health == "ok"
+
+    openai.memory_search = {"provider": "openai", "model": "loopback"}  # its own address, and no key for it
+    monkeypatch.delenv("OPENAI_API_KEY")
+    step()
+    monkeypatch.setenv("OPENAI_API_KEY", PLANTED_KEY)
+    openai.memory_search = mine
+    openai.batches.looks = 0
+    step.until_done()
+
+    assert set(openai.batches.submitted.values()) == {1}
+    assert openai.server.texts == NOTES, "those of voyage"
+    assert openai.has_all_vectors()
+
+
+def test_a_job_that_waits_for_a_slot_is_dropped_when_the_model_changes(openai, step) -> None:
+    queue, account = openai.queue, next(iter(openai.accounts()))
+    queue.keep_slot(account, "a job of another agent")
+    queue.keep_slot(account, "and one more")
+    step()
+    assert [job["state"] for job in _jobs(openai)] == ["planned"]
+    openai.memory_search["model"] = "another"
+    openai.memory_search["remote"]["batch"]["enabled"] = False
+    step.until_done()
+    queue.free_slot(account, "a job of another agent")
+    openai.memory_search["model"] = "loopback"
+    openai.memory_search["remote"]["batch"]["enabled"] = True
 
     step.until_done()
 
+    models = {request.model for request in openai.server.seen}
+    assert models == {"another"}, "no ordinary request for the first model"
+    assert [line["body"]["model"] for line in openai.batches.lines] == ["loopback"] * NOTES
+    assert openai.has_all_vectors()
+
+
+def test_vectors_of_a_wrong_length_end_the_job_and_are_not_bought_again(openai) -> None:
+    openai.memory_search |= {"outputDimensionality": 32}
+    openai.batches.dims = 64
+
+    done = openai.run("index", check=False)
+
+    assert len(openai.batches.jobs) == 1
+    assert openai.real_status().vectors.indexed == NOTES, done.stdout + done.stderr
+    assert {len(request.texts) > 0 for request in openai.server.seen} == {True}
+
+
+def test_a_damaged_file_of_jobs_costs_itself_only(openai, step) -> None:
+    openai.batches.looks = 1_000
+    step()
+    path = openai.settings.cache_path.with_name("main.batch.sqlite")
+    path.write_bytes(b"garbage " * 4096)
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+    openai.batches.looks = 0
+    done = openai.run("index", check=False)
+
+    assert "Traceback" not in done.stderr
+    aside = [file.name for file in path.parent.iterdir() if ".damaged-" in file.name]
+    assert [name for name in aside if not name.startswith("main.batch.sqlite")] == []
+    assert openai.real_status().files_indexed == NOTES
+    assert openai.run("batch", "list", check=False).returncode == 0
+
+
+@pytest.mark.parametrize("status", [401, 404, 403])
+def test_a_refusal_while_a_job_is_looked_at_does_not_give_it_up(openai, step, monkeypatch, status: int) -> None:
+    monkeypatch.setattr(batch_poll._Poller, "_pause", lambda self, turns: 0.0)
+    openai.batches.looks = 2
+    step()
+    openai.batches.refuse_calls.append(status)
+
+    step.until_done()
+
+    assert set(openai.batches.submitted.values()) == {1}
+    assert openai.server.texts == 0
+
+
+def test_a_refusal_while_a_lost_submission_is_looked_for_does_not_give_it_up(openai, step) -> None:
+    openai.batches.lose_answers.append(True)
+    step()
+    assert [job["state"] for job in _jobs(openai)] == ["creating"]
+    openai.batches.refuse_calls.append(401)
+
+    step.until_done()
+
+    assert set(openai.batches.submitted.values()) == {1}
+    assert openai.server.texts == 0
+
+
+def test_too_many_requests_hold_for_ordinary_ones_too(openai, step) -> None:
+    openai.batches.refuse_calls.append(429)
+
+    done = step()
+
+    account = next(iter(openai.accounts()))
+    pause = openai.queue.paused(account)
+    assert pause is not None and "429" in pause.reason
+    assert done.next_seconds is not None and done.next_seconds > 10
+
+
+def test_a_job_that_is_switched_off_gives_its_slot_back(openai, step) -> None:
+    openai.batches.refuse_calls.append(500)
+    step()
+    account = next(iter(openai.accounts()))
+    assert openai.queue.slots(account) == 1
+    openai.memory_search["remote"]["batch"]["enabled"] = False
+
+    step.until_done()
+
+    assert openai.queue.slots(account) == 0
     assert openai.server.texts == NOTES
-    assert openai.real_status().batch.open_jobs == 0
+
+
+def test_what_came_for_texts_that_are_gone_is_kept_in_the_cache(openai, step) -> None:
+    openai.batches.looks = 1_000
+    step()
+    (openai.workspace / "memory" / "000.md").unlink()
+    openai.queue.mark("main", ["*"])
+    openai.batches.looks = 0
+    step.until_done()
+    step()
+    openai.note("memory/again.md", "note number0x of the batch")
+    openai.queue.mark("main", ["*"])
+    step.until_done()
+
+    assert set(openai.batches.submitted.values()) == {1}
+    assert openai.server.texts == 0
+    assert openai.has_all_vectors()
+
+
+def _jobs(lab) -> list[dict[str, object]]:
+    return list(json.loads(lab.run("batch", "list", "--json").stdout)["jobs"])
 
 
 def test_the_key_is_in_no_file_and_no_output(openai, step) -> None:
