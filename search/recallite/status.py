@@ -221,6 +221,12 @@ def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexC
         yield _Problem("ok", "memorySearch.enabled is false for this agent")
     elif not settings.tools_enabled:
         yield _Problem("ok", 'plugins.slots.memory is "none": this agent cannot search')
+    if counts is not None and counts.provider_trouble is not None:
+        yield _Problem("degraded", f"vectors wait for the provider: {counts.provider_trouble}")
+    if counts is not None and counts.failover is None and counts.primary_reason is not None:
+        name = settings.search.fallback
+        yield _Problem("degraded", f"{counts.primary_reason}; {name} embeds all anew, until then search is by keyword")
+        return
     if counts is not None and counts.failover is not None:
         yield _Problem("degraded", _instead(counts.failover, counts.space))
         return

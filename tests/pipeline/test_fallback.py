@@ -217,3 +217,17 @@ def test_another_primary_ends_the_turn_of_the_fallback(pair) -> None:
 
     reply = ask(pair)
     assert (reply.provider, reply.fallback) == ("ollama", None)
+
+
+def test_when_both_fail_the_primary_is_asked_again_with_the_next_run_and_status_says_it(pair) -> None:
+    pair.primary.next(*[Status(401)])
+    pair.fallback.next(*[Status(401)] * 50)
+    index(pair)
+    said = " ".join(status(pair).problems)
+    assert "openai" in said and "401" in said and "ollama embeds all anew" in said
+
+    done = index(pair)
+
+    assert (done.vectors_waiting, done.provider_reason) == (0, None)
+    assert ask(pair).provider == "openai"
+    assert status(pair).health == "ok"

@@ -119,3 +119,19 @@ def test_an_agent_that_is_not_configured_is_left_alone_by_the_service(remote, qu
 
     assert queue.length("somebody") == 1, "a producer that starts drops it"
     assert "somebody" not in caplog.text
+
+
+def test_a_provider_that_refuses_is_asked_less_and_less_and_status_says_why(remote, queue) -> None:
+    remote.memory_search |= {"outputDimensionality": 32}
+    remote.server.obeys_dimensions = False
+    queue.mark("main", [SCAN])
+
+    waits = [sync_agent(remote.settings, queue, embedders=open_embedder).retry_after_seconds for _ in range(4)]
+
+    assert waits == [30.0, 60.0, 120.0, 240.0]
+    problems = " ".join(remote.real_status().problems)
+    assert "vectors wait for the provider" in problems and "64" in problems and "32" in problems
+    assert queue.owed() == []
+    remote.server.obeys_dimensions = True
+    sync_agent(remote.settings, queue, embedders=open_embedder)
+    assert remote.real_status().health == "ok"

@@ -89,6 +89,15 @@ class Failover:
         self._begin(reason)
         return True
 
+    def fallback_failed(self, error: ProviderError) -> None:
+        """Neither works: the primary is asked again with the next slice."""
+        state = self._state()
+        if state is not None:
+            reason = str(state["reason"]).partition("; and the fallback")[0]
+            self._note(
+                {**state, "asked": 0.0, "reason": f"{reason}; and the fallback: {type(error).__name__}: {error}"}
+            )
+
     def served(self) -> None:
         """The primary has given vectors."""
         if get_meta(self._store.connection, _FAILING) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 from collections.abc import Callable
 from typing import Protocol
@@ -13,8 +14,8 @@ from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder, Space
 from recallite.embeddings.registry import create_embedder
-from recallite.errors import ProviderError
-from recallite.index.connection import SpaceRow
+from recallite.errors import ProviderError, ProviderPausedError, ProviderTransientError
+from recallite.index.connection import TROUBLE, SpaceRow
 from recallite.work import WorkQueue
 from recallite_worker.batches import Batching, open_batching
 from recallite_worker.cache import EmbeddingCache
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 30.0
 """After a provider failed it is asked again."""
+LONGEST_RETRY_SECONDS = 3600.0
+"""The same where it refuses what is asked of it: each time costs, and only a change of the settings helps."""
 
 
 class EmbedderFactory(Protocol):
@@ -70,6 +73,7 @@ class VectorStage:
         """The fallback has its turn from now on: the next slice begins with it."""
         self._failover = Failover(store, settings, queue)
         self._uses_fallback = False
+        self._may_pass = True
         self._embedder: Embedder | None = None
         self._options: ProviderOptions | None = None
 
@@ -149,10 +153,27 @@ class VectorStage:
             self.queue.owe(self.settings.agent, "batch")
         if self.result.vectors_waiting <= self.result.vectors_in_batch:
             self.queue.settle(self.settings.agent)
+            self._note_trouble(None)
             return
         if self.result.provider_reason is not None and not self.switched:
-            self.result.retry_after_seconds = RETRY_SECONDS
+            self.result.retry_after_seconds = self._note_trouble(self.result.provider_reason)
+        elif self.result.texts_embedded:
+            self._note_trouble(None)
         self.queue.owe(self.settings.agent, seconds=self.result.retry_after_seconds or 0.0)
+
+    def _note_trouble(self, reason: str | None) -> float:
+        """Keep in the index why vectors wait, for status; when to ask again: later each time, if it cannot pass."""
+        held = get_meta(self.store.connection, TROUBLE)
+        before = json.loads(str(held)) if held is not None else None
+        if reason is None:
+            if before is not None:
+                with self.store.transaction() as connection:
+                    set_meta(connection, TROUBLE, None)
+            return 0.0
+        count = before["count"] + 1 if before is not None and not self._may_pass else 1
+        with self.store.transaction() as connection:
+            set_meta(connection, TROUBLE, json.dumps({"reason": reason, "count": count}))
+        return float(min(LONGEST_RETRY_SECONDS, RETRY_SECONDS * 2 ** min(count - 1, 10)))
 
     def close(self) -> None:
         if self._embedder is not None:
@@ -165,7 +186,11 @@ class VectorStage:
             self.result.provider_reason = f"{type(error).__name__}: {error}"
             note_outage(run.embedder, self.queue, error)
             logger.warning("agent %s: %s", self.settings.agent, error)
-            self.switched = not self._uses_fallback and self._failover.failed(error)
+            if self._uses_fallback:
+                self._failover.fallback_failed(error)
+            else:
+                self.switched = self._failover.failed(error)
+            self._may_pass = isinstance(error, ProviderTransientError | ProviderPausedError)
         if run.tally.embedded and not self._uses_fallback and not self.switched:
             self._failover.served()
         self.result.texts_embedded += run.tally.embedded

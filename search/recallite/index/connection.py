@@ -36,6 +36,9 @@ class SpaceRow:
 FAILOVER = "failover"
 """The key in `meta` of what is known of a primary provider while the fallback is used: JSON, from and reason."""
 
+TROUBLE = "provider_trouble"
+"""The key in `meta` of why vectors wait for the provider: JSON, reason and count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -98,6 +101,15 @@ def active_rows(connection: apsw.Connection) -> tuple[int | None, int | None]:
         return None, None
     generation, _, space = str(rows[0][0]).partition(":")
     return int(generation), int(space) if space else None
+
+
+def noted_reason(connection: apsw.Connection, key: str) -> str | None:
+    """The reason under one of the keys FAILOVER and TROUBLE, and whose it is."""
+    rows = fetch(connection, "SELECT value FROM meta WHERE key = ?", (key,))
+    if not rows:
+        return None
+    said = json.loads(str(rows[0][0]))
+    return f"{said['from']}: {said['reason']}" if "from" in said else str(said["reason"])
 
 
 def _failover(connection: apsw.Connection, space: SpaceRow | None) -> Fallback | None:

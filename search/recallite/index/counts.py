@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recallite.index.connection import IndexReader, SpaceRow, space_row
+from recallite.index.connection import FAILOVER, TROUBLE, IndexReader, SpaceRow, noted_reason, space_row
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, plain_table, vec_table
 from recallite.index.vector import has_table
@@ -47,6 +47,10 @@ class IndexCounts:
     chunk_failures: tuple[Failure, ...]
     space: SpaceRow | None
     failover: Fallback | None
+    primary_reason: str | None
+    """Why the fallback has its turn, also before its vectors answer."""
+    provider_trouble: str | None
+    """Why vectors wait for the provider."""
     rebuild: str | None
     last_success: float | None
     vec_reason: str | None
@@ -83,6 +87,8 @@ def count(reader: IndexReader) -> IndexCounts:
             chunk_failures=_failures(reader, space),
             space=space,
             failover=snapshot.failover,
+            primary_reason=noted_reason(connection, FAILOVER),
+            provider_trouble=noted_reason(connection, TROUBLE),
             rebuild=_rebuild(reader, snapshot.generation, space),
             last_success=_last_success(reader),
             vec_reason=reader.vec_reason,
