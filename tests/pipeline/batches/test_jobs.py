@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 from recallite import MemorySearch
@@ -219,3 +220,45 @@ def test_a_rebuild_and_another_start_embed_nothing_again(openai) -> None:
     assert set(openai.batches.submitted.values()) == {1}
     assert openai.server.texts == 0
     assert openai.has_all_vectors()
+
+
+def test_without_a_cache_the_vectors_come_all_the_same(openai) -> None:
+    openai.memory_search["cache"] = {"enabled": False}
+
+    openai.run("index")
+
+    assert openai.has_all_vectors()
+    assert set(openai.batches.submitted.values()) == {1}
+    assert openai.server.texts == 0
+
+
+def test_a_small_cache_loses_nothing_that_a_job_gave(openai) -> None:
+    openai.memory_search["cache"] = {"maxEntries": 10}
+
+    openai.run("index")
+
+    assert openai.has_all_vectors()
+    assert openai.server.texts == 0
+
+
+def test_a_text_that_must_be_split_goes_by_an_ordinary_request(openai) -> None:
+    openai.memory_search["chunking"] = {"tokens": 9000, "overlap": 0}
+    openai.note("memory/long.md", "a word and another " * 1500)
+
+    openai.run("index")
+
+    assert openai.has_all_vectors()
+    (job,) = openai.batches.jobs.values()
+    assert len(job.texts) == NOTES
+    assert openai.server.texts > 1, "its parts"
+
+
+def test_status_tells_of_jobs_to_programs(openai, step) -> None:
+    openai.batches.looks = 1_000
+    step()
+
+    (said,) = json.loads(openai.run("status", "--json", check=False).stdout)
+
+    assert said["batch"]["waiting"] == NOTES
+    assert [job["state"] for job in said["batch"]["jobs"]] == ["running"]
+    assert "1 jobs open, 120 texts wait" in openai.run("status", check=False).stdout
