@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from recallite.transcripts.redaction import redact
+from recallite.transcripts.redaction import redact_texts
 from recallite.workspace.text import without_surrogates
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -165,9 +165,11 @@ def _said(message: _Spoken | None) -> str | None:
         return None
     content = message.content
     if isinstance(content, list):
-        content = " ".join(block.text for block in content if block.type == "text" and block.text)
-    text = " ".join(content.split()) if content else ""
-    return f"{_SPEAKERS[message.role]}: {redact(text)}" if text else None
+        texts = [block.text for block in content if block.type == "text" and block.text]
+    else:
+        texts = [content] if content else []
+    text = redact_texts(texts)
+    return f"{_SPEAKERS[message.role]}: {text}" if text else None
 
 
 def _tolerant(raw: bytes) -> _Line:
