@@ -94,6 +94,8 @@ class TranscriptUpdate:
         except OSError as error:
             state = FileState("sessions", self.path, None, found.size, found.mtime_ns, found.ctime_ns)
             reason = f"cannot be read: {error.strerror or type(error).__name__}"
+            if writer.file(self.path) is not None:
+                must_forget(writer.store, writer.generation.id)
             writer.fail(state, reason)
             self.outcome.failure = Failure(self.path, reason)
 
@@ -233,11 +235,13 @@ class _Writing:
         self.writer.keep_transcript(self._file_id, progress)
 
     def _finish(self) -> None:
+        # An append replaces its first chunk by one that begins with it; whatever else goes is no longer in the file.
+        kept = 0 if self._progress.whole else 1
         self._progress.whole = self._progress.compacted = False
         self.writer.keep_transcript(self._file_id, self._progress)
         left = [id_ for ids in self._old.values() for id_ in ids]
         self.writer.delete(left)
-        if len(left) > 1:  # more than the last chunk, which goes on in its successor
+        if len(left) > kept:
             must_forget(self.writer.store, self.writer.generation.id)
         self.writer.note(self.state, "indexed", None, bytes.fromhex(self._progress.fingerprint))
 
