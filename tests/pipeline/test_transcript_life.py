@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,31 @@ def test_what_is_taken_out_of_a_session_is_nowhere_in_the_file(lab: Lab, way: st
 
     assert TRACE not in _bytes(lab)
     assert lab.paths("quoll")[0] == "sessions/b.jsonl"
+    assert lab.memory().status().health == "ok"
+
+
+@pytest.mark.parametrize("way", ["it goes on", "its times are put back", "it goes on below the thresholds first"])
+def test_a_word_that_is_masked_in_its_place_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
+    said = user("the secret numbatword, do not tell")
+    path = write_transcript(lab.sessions, "a.jsonl", dialogue(800), said, dialogue(807, first=800))
+    lab.index()
+    times = path.stat()
+    if way == "it goes on below the thresholds first":
+        append(path, user("one more"))
+        lab.sync(SCAN)
+
+    data = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(data.index(b"numbatword"))
+        file.write(b"xxxxxxxxxx")
+    if way == "its times are put back":
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    else:
+        append(path, user("and the quoll goes on"))
+    lab.index()
+
+    assert TRACE not in _bytes(lab)
+    assert not [text for *_, text in lab.session_chunks() if "numbatword" in str(text)]
     assert lab.memory().status().health == "ok"
 
 
