@@ -145,10 +145,13 @@ _BY_SIGN: tuple[tuple[str, tuple[int, ...]], ...] = tuple(
 )
 
 
-_CONTINUED = re.compile(
-    rf"(?:\*\*\*|….{{4}}){_JOINT}(?![A-Z][a-z']*[.,:;!?]?(?:\s|\Z))(?=[^\s{_JOINT}]*\w)([^\s{_JOINT}]+)", re.ASCII
-)
-"""A secret that ends with its text may go on in the next, unless that begins as a sentence does."""
+_GOES_ON = rf"(?![A-Z][a-z']*[.,:;!?]?(?:\s|\Z))(?=[^\s{_JOINT}]*\w)([^\s{_JOINT}]+)"
+"""The first word of a text that may be the rest of a secret: not one that a sentence begins with."""
+_CONTINUED = re.compile(rf"(?:\*\*\*|….{{4}}){_JOINT}{_GOES_ON}", re.ASCII)
+_MASK_AT_END = re.compile(r"(?:\*\*\*|….{4})\Z")
+_FIRST_WORD = re.compile(_GOES_ON, re.ASCII)
+_NEARBY = 300
+"""Characters on each side of a joint in which a secret is looked for that only both together show."""
 
 
 def redact(text: str) -> str:
@@ -170,8 +173,24 @@ def redact_texts(texts: Iterable[str]) -> str:
 
     White space of any kind and length becomes one blank.
     """
-    stripped = (" ".join(text.split()) for text in texts)
-    text = redact(_JOINT.join(text for text in stripped if text))
+    stripped = [" ".join(text.split()) for text in texts]
+    text = redact(_JOINT.join(_mask_broken([text for text in stripped if text])))
     if _JOINT in text:
         text = _CONTINUED.sub(lambda match: match.group().removesuffix(match.group(1)) + "***", text)
     return text.replace(_JOINT, " ")
+
+
+def _mask_broken(texts: list[str]) -> list[str]:
+    """Mask both halves of a secret that breaks where neither half tells of it: in its name or its first letters."""
+    for number in range(1, len(texts)):
+        found = _FIRST_WORD.match(texts[number])
+        if found is None:
+            continue
+        before, after = texts[number - 1][-_NEARBY:], found.group()[:_NEARBY]
+        apart = redact(before)
+        if _MASK_AT_END.search(apart) or redact(before + after) == apart + after:
+            continue
+        if redact(before + _JOINT + after) == apart + _JOINT + after:
+            texts[number - 1] = f"{texts[number - 1].rpartition(' ')[0]} ***".lstrip()
+            texts[number] = f"***{texts[number][found.end() :]}"
+    return texts
