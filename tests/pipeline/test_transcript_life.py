@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from recallite.work import SCAN
 if TYPE_CHECKING:
     from conftest import Lab
 
+TRACE = b"batword"
+"""Of `numbatword`: the keyword index does not repeat the beginning that a word shares with the one before it."""
 TIME = "2026-02-10T09-00-00.000Z"
 SESSIONS: dict[str, Any] = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
 
@@ -66,7 +69,7 @@ def test_what_is_deleted_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
     path = write_transcript(lab.sessions, "a.jsonl", user("the secret numbatword"), dialogue(800))
     write_transcript(lab.sessions, "b.jsonl", user("the quoll stays"))
     lab.index()
-    assert b"numbatword" in _bytes(lab)
+    assert TRACE in _bytes(lab)
 
     if way == "deleted":
         path.unlink()
@@ -82,10 +85,97 @@ def test_what_is_deleted_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
     lab.sync(SCAN)
 
     assert not [text for name, *_, text in lab.session_chunks() if name != "sessions/b.jsonl"]
-    assert b"numbatword" not in _bytes(lab)
+    assert TRACE not in _bytes(lab)
     assert bool(lab.session_chunks()) is (way in ("deleted", "renamed .deleted", "renamed .bak"))
     assert lab.memory().status().health == "ok"
     assert lab.paths("aardvarks") == ["memory/note.md"]
+
+
+@pytest.mark.parametrize("way", ["one line of many", "one chunk", "cut", "cut to its header", "while it grew"])
+def test_what_is_taken_out_of_a_session_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
+    said = user("the secret numbatword, do not tell")
+    before, after = (
+        (dialogue(800), dialogue(800, first=800)) if way in ("one line of many", "while it grew") else (user("a"), b"")
+    )
+    path = write_transcript(lab.sessions, "a.jsonl", before, said, after)
+    write_transcript(lab.sessions, "b.jsonl", user("the quoll stays"))
+    lab.index()
+    assert TRACE in _bytes(lab)
+
+    kept = b"" if way.startswith("cut") else user("the secret (removed), do not tell")
+    path.write_bytes(header() + (b"" if way == "cut to its header" else before) + kept + after)
+    if way == "while it grew":
+        append(path, dialogue(100, first=1600))
+    lab.index()
+
+    assert TRACE not in _bytes(lab)
+    assert lab.paths("quoll")[0] == "sessions/b.jsonl"
+    assert lab.memory().status().health == "ok"
+
+
+@pytest.mark.parametrize("way", ["it goes on", "its times are put back", "it goes on below the thresholds first"])
+def test_a_word_that_is_masked_in_its_place_is_nowhere_in_the_file(lab: Lab, way: str) -> None:
+    said = user("the secret numbatword, do not tell")
+    path = write_transcript(lab.sessions, "a.jsonl", dialogue(800), said, dialogue(807, first=800))
+    lab.index()
+    times = path.stat()
+    if way == "it goes on below the thresholds first":
+        append(path, user("one more"))
+        lab.sync(SCAN)
+
+    data = path.read_bytes()
+    with path.open("r+b") as file:
+        file.seek(data.index(b"numbatword"))
+        file.write(b"xxxxxxxxxx")
+    if way == "its times are put back":
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    else:
+        append(path, user("and the quoll goes on"))
+    lab.index()
+
+    assert TRACE not in _bytes(lab)
+    assert not [text for *_, text in lab.session_chunks() if "numbatword" in str(text)]
+    assert lab.memory().status().health == "ok"
+
+
+def test_an_append_merges_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_transcript(lab.sessions, "a.jsonl", dialogue(100))
+    lab.index()
+    asked: list[int] = []
+    monkeypatch.setattr("recallite_worker.transcripts.must_forget", lambda store, generation: asked.append(generation))
+    for turn in range(5):
+        append(path, dialogue(20, first=100 + 20 * turn))
+        lab.index()
+
+    assert not asked
+
+
+def test_what_cannot_be_read_any_more_is_nowhere_in_the_file(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_transcript(lab.sessions, "a.jsonl", user("the secret numbatword"))
+    write_transcript(lab.sessions, "b.jsonl", user("the quoll stays"))
+    lab.index()
+    append(path, user("more"))
+
+    def refuse(root: Path, parts: tuple[str, ...]) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("recallite_worker.transcripts.opened_beneath", refuse)
+    lab.index()
+
+    assert TRACE not in _bytes(lab)
+
+
+def test_a_note_that_is_deleted_is_nowhere_in_the_file(lab: Lab) -> None:
+    note = lab.note("memory/a.md", "the secret numbatword")
+    lab.note("memory/b.md", "the quoll stays")
+    lab.index()
+    assert TRACE in _bytes(lab)
+
+    note.unlink()
+    lab.sync(SCAN)
+
+    assert TRACE not in _bytes(lab)
+    assert lab.paths("quoll") == ["memory/b.md"]
 
 
 def _bytes(lab: Lab) -> bytes:

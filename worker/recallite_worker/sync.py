@@ -22,7 +22,7 @@ from recallite.workspace import FoundFile
 from recallite_worker.cache import EmbeddingCache
 from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
-from recallite_worker.forgetting import forget
+from recallite_worker.forgetting import forget, must_forget
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.leases import LeaseKeeper
 from recallite_worker.reading import ReadFile, read_note
@@ -222,7 +222,9 @@ class _Slice:
         read = read_note(found) if isinstance(found, FoundFile) else None
         for writer in writers:
             if read is None:
-                self.result.files_removed += writer.remove(path)
+                if writer.remove(path):
+                    self.result.files_removed += 1
+                    must_forget(writer.store, writer.generation.id)
             else:
                 self._write_one(writer, read)
 

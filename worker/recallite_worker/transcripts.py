@@ -22,7 +22,7 @@ from recallite.transcripts import (
     fingerprint,
     transcript_path,
 )
-from recallite.transcripts.progress import MOST_BAD_LINES_KEPT
+from recallite.transcripts.progress import MOST_BAD_LINES_KEPT, PrefixDigest
 from recallite.types import Failure
 from recallite.workspace import FoundFile
 from recallite.workspace.paths import opened_beneath
@@ -94,6 +94,8 @@ class TranscriptUpdate:
         except OSError as error:
             state = FileState("sessions", self.path, None, found.size, found.mtime_ns, found.ctime_ns)
             reason = f"cannot be read: {error.strerror or type(error).__name__}"
+            if writer.file(self.path) is not None:
+                must_forget(writer.store, writer.generation.id)
             writer.fail(state, reason)
             self.outcome.failure = Failure(self.path, reason)
 
@@ -129,6 +131,7 @@ class _Writing:
         self.added = 0
         self._file_id = 0
         self._progress = TranscriptProgress()
+        self._digest = PrefixDigest()
         self._old: dict[bytes, deque[int]] = {}
         """Chunks of before that may be needed again, by the hash of their text."""
 
@@ -179,10 +182,15 @@ class _Writing:
         same_size = row.state == "indexed" and row.size == self.size
         if same_size and row.mtime_ns != self.state.mtime_ns:
             return "written to without growing"
-        return None if fingerprint(self.file, self._progress.end) == self._progress.fingerprint else "written anew"
+        if fingerprint(self.file, self._progress.end) != self._progress.fingerprint:
+            return "written anew"
+        # A word that was masked in its place, while the session went on: no size and no sample tells of it.
+        known = self._progress.digest
+        return "changed inside" if known and self._digest.up_to(self.file, self._progress.end) != known else None
 
     def _restart(self, *, rewritten: float | None) -> None:
         """Read from the beginning. Chunks that come again keep their rows and vectors."""
+        self._digest = PrefixDigest()
         self._progress = self._progress.restarted(rewritten=rewritten)
         self._progress.inode = self.inode
         self.writer.note(self.state, "writing", None, None)
@@ -221,6 +229,7 @@ class _Writing:
         progress = self._progress
         progress.end, progress.lines, progress.unfinished = reader.offset, reader.line, reader.unfinished
         progress.fingerprint = fingerprint(self.file, reader.offset)
+        progress.digest = self._digest.up_to(self.file, reader.offset)
         if piece.following is None and piece.is_last:  # nothing was said up to here
             progress.offset, progress.line, progress.skip = reader.offset, reader.line, 0
         elif piece.following is not None:
@@ -233,11 +242,13 @@ class _Writing:
         self.writer.keep_transcript(self._file_id, progress)
 
     def _finish(self) -> None:
+        # An append replaces its first chunk by one that begins with it; whatever else goes is no longer in the file.
+        kept = 0 if self._progress.whole else 1
         self._progress.whole = self._progress.compacted = False
         self.writer.keep_transcript(self._file_id, self._progress)
         left = [id_ for ids in self._old.values() for id_ in ids]
         self.writer.delete(left)
-        if len(left) > 1:  # more than the last chunk, which goes on in its successor
+        if len(left) > kept:
             must_forget(self.writer.store, self.writer.generation.id)
         self.writer.note(self.state, "indexed", None, bytes.fromhex(self._progress.fingerprint))
 

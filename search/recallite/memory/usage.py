@@ -53,7 +53,7 @@ def _last_count(transcript: Path) -> int | None:
             continue
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # too deep is one bad line too
             continue
         message = record.get("message") if isinstance(record, dict) else None
         usage = message.get("usage") if isinstance(message, dict) else None

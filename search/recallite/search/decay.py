@@ -8,7 +8,7 @@ from datetime import date, datetime, tzinfo
 from recallite.types import Source
 from recallite.workspace.files import NOTES_DIR, ROOT_NAMES
 
-_DATED_NAME = re.compile(rf"(?:^|/){NOTES_DIR}/(?:.*/)?(\d{{4}})-(\d\d)-(\d\d)(?!\d)[^/]*$")
+_DATED_NAME = re.compile(rf"(?:^|/){NOTES_DIR}/(?:.*/)?(\d{{4}})-(\d\d)-(\d\d)(?!\d)[^/]*$", re.ASCII)
 
 
 def note_date(path: str) -> date | None:

@@ -14,6 +14,9 @@ MOST_BAD_LINES_KEPT = 100
 """Bad lines of a transcript that are listed; all are counted."""
 _EDGE_BYTES = 4096
 _SAMPLES, _SAMPLE_BYTES = 14, 512
+WHOLE_BYTES = 32 * 1024 * 1024
+"""So much of a transcript is compared byte by byte: 0.04 s for each update. Of a longer one samples are."""
+_BLOCK_BYTES = 1024 * 1024
 
 
 class TranscriptProgress(msgspec.Struct):
@@ -25,7 +28,9 @@ class TranscriptProgress(msgspec.Struct):
     lines: int = 0
     """Lines up to there."""
     fingerprint: str = ""
-    """Of the file up to `end`."""
+    """Of samples of the file up to `end`."""
+    digest: str = ""
+    """Of all of the file up to `end`; empty for a transcript that is too long for it."""
     offset: int = 0
     """First byte of the line in which the last chunk begins: from there on an append is cut anew."""
     line: int = 0
@@ -80,3 +85,25 @@ def fingerprint(file: BinaryIO, end: int) -> str:
         digest.update(file.read(min(length, end - start)))
     file.seek(before, os.SEEK_SET)
     return digest.hexdigest()
+
+
+class PrefixDigest:
+    """A digest of all bytes of a file up to a place, which costs the bytes since the place before."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._end = 0
+
+    def up_to(self, file: BinaryIO, end: int) -> str:
+        """Of the first `end` bytes; empty, and unread, for more than WHOLE_BYTES. Keeps the file's position."""
+        if end > WHOLE_BYTES:
+            return ""
+        if end < self._end:
+            self._hash, self._end = hashlib.sha256(), 0
+        before = file.tell()
+        file.seek(self._end, os.SEEK_SET)
+        while self._end < end and (block := file.read(min(_BLOCK_BYTES, end - self._end))):
+            self._hash.update(block)
+            self._end += len(block)
+        file.seek(before, os.SEEK_SET)
+        return self._hash.hexdigest()

@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from recallite.transcripts.redaction import redact
+from recallite.transcripts.redaction import redact_texts
 from recallite.workspace.text import without_surrogates
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -136,19 +136,14 @@ class TranscriptReader:
         if number == 1:
             raw = raw.removeprefix(_BOM)
         try:
-            record = _decode(raw)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            if not raw.strip():
-                return None
-            try:
-                record = _tolerant(raw)
-            except _Bad as error:
-                if whole:
-                    self._note_bad(number, str(error))
-                else:
-                    self.unfinished = number
-                return None
-        if record.type == "message":
+            record = _record(raw)
+        except _Bad as error:
+            if whole:
+                self._note_bad(number, str(error))
+            else:
+                self.unfinished = number
+            return None
+        if record.message is not None and record.type == "message":
             self.entries += 1
             return _said(record.message)
         if record.type == "compaction":
@@ -160,21 +155,31 @@ class TranscriptReader:
         self.bad_count += 1
 
 
-def _said(message: _Spoken | None) -> str | None:
-    if message is None or message.role not in _SPEAKERS:
+def _record(raw: bytes) -> _Line:
+    """The record of a line; one without a type for a blank line. Raises _Bad for a line that is no record."""
+    try:
+        record = _decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        record = _tolerant(raw) if raw.strip() else _Line()
+    if record.type == "message" and record.message is None:
+        raise _Bad("a message without its content")
+    return record
+
+
+def _said(message: _Spoken) -> str | None:
+    if message.role not in _SPEAKERS:
         return None
     content = message.content
     if isinstance(content, list):
-        content = " ".join(block.text for block in content if block.type == "text" and block.text)
-    text = " ".join(content.split()) if content else ""
-    return f"{_SPEAKERS[message.role]}: {redact(text)}" if text else None
+        texts = [block.text for block in content if block.type == "text" and block.text]
+    else:
+        texts = [content] if content else []
+    text = redact_texts(texts)
+    return f"{_SPEAKERS[message.role]}: {text}" if text else None
 
 
 def _tolerant(raw: bytes) -> _Line:
-    """For what the fast decoder refuses: bytes that are no UTF-8, half surrogates, values of other types.
-
-    Raises _Bad for a line that is no record.
-    """
+    """For what the fast decoder refuses: bytes that are no UTF-8, half surrogates, values of other types."""
     if raw.count(b"\0") > len(raw) // 2:
         raise _Bad("NUL bytes, as an interrupted write leaves them")
     try:
@@ -189,7 +194,7 @@ def _tolerant(raw: bytes) -> _Line:
     if kind != "message":
         return _Line(kind if isinstance(kind, str) else None)
     if not isinstance(message, dict):
-        raise _Bad("a message without its content")
+        return _Line("message")
     return _Line("message", _Spoken(_text(message.get("role")), _content(message.get("content"))))
 
 

@@ -192,6 +192,21 @@ def test_tokens_and_size_are_found_in_the_sessions_files(settings: AgentSettings
     assert found.due and "176000 tokens" in found.reason
 
 
+def test_a_line_that_cannot_be_read_costs_that_line(settings: AgentSettings) -> None:
+    store(settings, {KEY: {"sessionId": "abc"}})
+    bad = [
+        '{"usage":' + "[" * 100_000,
+        '{"usage":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"usage":',
+        '{"usage":\udcff}',
+        "9" * 5000 + '"usage"',
+    ]
+    data = "\n".join([usage_line(190_000), *bad]).encode("utf-8", errors="surrogateescape")
+    (settings.sessions_dir / "abc.jsonl").write_bytes(data)
+
+    assert flush(settings).due
+
+
 def test_a_count_that_is_not_fresh_is_not_taken(settings: AgentSettings) -> None:
     store(settings, {KEY: {"sessionId": "abc", "totalTokens": 190_000, "totalTokensFresh": False}})
     assert "not known" in flush(settings).reason

@@ -58,6 +58,8 @@ def test_older_is_never_worth_more(one: int, other: int, half_life: int) -> None
         ("memory/2026-2-1.md", None),
         ("memory/2026-02-10/notes.md", None),
         ("memory/x-2026-02-10.md", None),
+        ("memory/２０２６-01-01.md", None),
+        ("memory/٢٠٢٦-٠٢-١٠.md", None),
         ("MEMORY.md", None),
         ("2026-02-10.md", None),
         ("sessions/2026-02-10.jsonl", None),

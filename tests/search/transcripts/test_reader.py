@@ -81,7 +81,17 @@ def test_the_reasons_name_the_fault_and_nothing_of_the_line() -> None:
         BadLine(2, "not JSON: Invalid \\escape at character 7"),
         BadLine(3, "JSON, but no record: a transcript has an object in each line"),
         BadLine(4, "not JSON: Expecting value at character 1"),
+        BadLine(5, "a message without its content"),
     ]
+
+
+@pytest.mark.parametrize("message", [b"", b',"message":null', b',"message":[]', b',"message":"x"', b',"message":3'])
+def test_a_message_without_content_is_a_bad_line_however_it_lacks_it(message: bytes) -> None:
+    line = b'{"type":"message"' + message + b"}"
+
+    assert [*read(line + b"\n")[1].bad] == [BadLine(1, "a message without its content")]
+    assert (read(line)[1].unfinished, read(line)[1].bad_count) == (1, 0)
+    assert read(line + b"\n")[1].entries == 0
 
 
 @pytest.mark.parametrize(
