@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from recallite.config import AgentSettings
 from recallite.errors import MemoryWriteError
@@ -60,9 +62,15 @@ def mark_flushed(settings: AgentSettings, session_key: str) -> None:
         session_key,
         lambda entry: {
             "memoryFlushAt": int(time.time() * 1000),
-            "memoryFlushCompactionCount": entry.get("compactionCount") or 0,
+            "memoryFlushCompactionCount": _cycle(entry),
         },
     )
+
+
+def _cycle(entry: Mapping[str, Any]) -> Any:
+    """The compaction cycle as the runtime counts it; what is no count (`1e400`) is taken for the first."""
+    count = entry.get("compactionCount") or 0
+    return 0 if isinstance(count, float) and not math.isfinite(count) else count
 
 
 def is_silent(answer: str) -> bool:
@@ -88,7 +96,7 @@ def _judged(settings: AgentSettings, session_key: str, context_window: int, said
         entry = read_entry(settings.sessions_dir, session_key)
     except MemoryWriteError as error:
         return False, str(error)
-    if entry.get("memoryFlushCompactionCount") == (entry.get("compactionCount") or 0):
+    if entry.get("memoryFlushCompactionCount") == _cycle(entry):
         return False, "it has been done in this compaction cycle"
     usage = said
     if said.tokens is None or said.transcript_bytes is None:
