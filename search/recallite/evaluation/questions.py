@@ -73,7 +73,7 @@ def _lines(text: str, file: Path) -> Iterator[tuple[str, object]]:
             continue
         try:
             yield f"line {number}", json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise QuestionsError(f"{file}, line {number}: not JSON ({error})") from error
 
 

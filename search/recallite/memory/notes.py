@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
+from recallite.arguments import a_text, agent_settings
 from recallite.config import AgentSettings
 from recallite.errors import MemoryWriteError
 from recallite.memory.locking import locked
@@ -44,6 +45,7 @@ def remember(settings: AgentSettings, text: str) -> WrittenNote:
     A single line becomes an item of a list; anything else is written as it is. Atomic, and safe between processes.
     Raises MemoryWriteError.
     """
+    agent_settings(settings)
     fact = _clean(text)
     if "\n" not in fact and not _LIST_OR_HEADING.match(fact):
         fact = f"- {fact}"
@@ -57,12 +59,13 @@ def append_to_log(settings: AgentSettings, text: str, *, day: date | None = None
 
     Atomic, and safe between processes. Raises MemoryWriteError.
     """
+    agent_settings(settings)
     day = day if day is not None else datetime.now(settings.zone).date()
     return _append(settings, (NOTES_DIR, f"{day.isoformat()}.md"), _clean(text), heading=f"# {day.isoformat()}")
 
 
 def _clean(text: str) -> str:
-    lines = without_surrogates(text).replace("\r\n", "\n").replace("\r", "\n")
+    lines = without_surrogates(a_text(text, "text")).replace("\r\n", "\n").replace("\r", "\n")
     cleaned = _CONTROL.sub(" ", lines).strip("\n").rstrip()
     if not cleaned.strip():
         raise MemoryWriteError("there is nothing to write: the text is blank")

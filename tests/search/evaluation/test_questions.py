@@ -51,6 +51,8 @@ def test_a_json5_list(tmp_path: Path) -> None:
         ("[{question: 'a', answers: [{path: 'x', weight: 1}]}]", "q.json", "an answer is a path"),
         ("[{query: 'a', answers: ['x']}]", "q.json", "unknown key 'query'"),
         ("\0\0\0", "q.json", "looks binary"),
+        pytest.param("[" * 100_000, "q.jsonl", "line 1: not JSON", id="deep lines"),
+        pytest.param("[" * 100_000, "q.json5", "is not JSON5", id="deep list"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, name: str, message: str) -> None:
