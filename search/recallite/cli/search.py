@@ -59,9 +59,13 @@ def _explained(parts: ScoreParts) -> str:
     if parts.cosine is not None:
         place = f"#{parts.vector_rank}, " if parts.vector_rank is not None else ""
         vector += f" ({place}cosine {parts.cosine:.3f})"
-    steps = [keyword, vector, f"merged {parts.merged:.3f}"]
+    steps = [keyword, vector, f"merged {parts.merged:.3f} (words weigh {parts.text_weight:.2f})"]
+    if parts.lifted is not None:
+        steps.append(f"lifted above those without every term {parts.lifted:.3f}")
     if parts.age_days is not None:
         steps.append(f"{parts.age_days} days old: × {parts.decay:.2f}")
+    if parts.gave_way < 1:
+        steps.append(f"a further part of its session: × {parts.gave_way:.2f}")
     if parts.similarity is not None:
         steps.append(f"likeness to those above {parts.similarity:.2f}")
     return ", ".join(steps)
