@@ -31,6 +31,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_WIDTHS = {"utf-16": 2, "utf-32": 4}
+"""Bytes; what follows half of such a unit would be read shifted."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """A note with a NUL is taken for binary and would no longer be found."""
 _LIST_OR_HEADING = re.compile(r"\s*(?:[-*+>#|`]|\d+[.)]\s)")
@@ -139,6 +141,11 @@ def _write(descriptor: int, text: str, heading: str, name: str) -> tuple[int, in
         old = decode(before)
     except ValueError as error:
         raise MemoryWriteError(f"{name} {error}: nothing is appended to it") from error
+    if len(before) % _WIDTHS.get(encoding[:6], 1):
+        raise MemoryWriteError(
+            f"{name} is written in {encoding} and ends within a character ({len(before)} bytes): "
+            "nothing is appended to it; save it anew in an editor first"
+        )
     newline = "\r\n" if "\r\n" in old else "\n"
     added = f"{_lead(old, heading)}{text}\n".replace("\n", newline)
     _write_all(descriptor, added.encode(encoding), len(before))
