@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
+_MOST_DIGITS = 1000
+"""Python refuses to read whole numbers of some more."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -20,12 +22,12 @@ class _Member:
     end: int
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse)
-"""Reads JSON and nothing beyond it: Python's own takes NaN and Infinity, too."""
+DECODER = json.JSONDecoder(parse_int=_whole)
+"""Reads all that stands in such files, whole numbers without end and what other writers take for one (NaN), too."""
 
 
 def set_fields(text: str, name: str, fields: dict[str, Any]) -> str:
