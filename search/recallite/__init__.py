@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recallite.client import MemorySearch
     from recallite.config import AgentSettings, Settings, load_settings
     from recallite.errors import (
+        ClosedError,
         ConfigError,
         FencedError,
         ForeignIndexError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentSettings",
+    "ClosedError",
     "ConfigError",
     "ContextFile",
     "Excerpt",

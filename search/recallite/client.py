@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from recallite.arguments import a_count, a_text, agent_settings
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.errors import RecalliteError
@@ -31,8 +32,8 @@ class MemorySearch:
 
     May be shared by threads and carried over a fork. Use it as a context manager, or call `close`.
 
-    Raises ConfigError and UnknownAgentError when it is made; an index that is not there yet raises
-    IndexMissingError from `search`.
+    Raises ConfigError and UnknownAgentError when it is made, and TypeError when `settings` are not those of one agent;
+    an index that is not there yet raises IndexMissingError from `search`, and a closed object ClosedError.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class MemorySearch:
         settings: AgentSettings | None = None,
     ) -> None:
         """`agent` None is the default agent; `config` None finds openclaw.json as the command line does."""
-        self.settings = settings if settings is not None else load_settings(config).agent(agent)
+        self.settings = agent_settings(settings if settings is not None else load_settings(config).agent(agent))
         self._extension = extension_of(self.settings)
         self._sessions: set[str] = set()
         self._choice = choose_provider(self.settings)
@@ -80,13 +81,12 @@ class MemorySearch:
         `session` names the conversation that asks: its first search is a session start.
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
+        a_text(query, "query")
         self._check_enabled()
         waiting = self.waiting_changes()  # before the next line, which may add one
         self._ask_for_updates(session)
         defaults = self._searcher.settings
-        wanted = defaults.max_results if max_results is None else max_results
-        if wanted < 1:
-            raise ValueError(f"max_results is {wanted}, it must be at least 1")
+        wanted = defaults.max_results if max_results is None else a_count(max_results, "max_results", least=1)
         least = defaults.min_score if min_score is None else min_score
         if not 0.0 <= least <= 1.0:
             raise ValueError(f"min_score is {least}, it must be between 0 and 1")
@@ -133,6 +133,7 @@ class MemorySearch:
 
         Raises MemoryPathError, with the reason, for a path outside the memory.
         """
+        a_text(path, "path")
         self._check_enabled()
         from recallite.workspace import read_excerpt
 

@@ -10,6 +10,7 @@ RecalliteError
 │   ├── ForeignIndexError     the file at the index path is not ours
 │   ├── IndexVersionError     written by a newer recallite
 │   └── IndexDamagedError     SQLite says the file is damaged
+├── ClosedError               a MemorySearch was asked after it was closed
 ├── QueueUnreachableError     Redis does not answer
 ├── LeaseError
 │   ├── LeaseHeldError        another writer works on this agent
@@ -72,6 +73,10 @@ class IndexVersionError(IndexUnusableError):
 
 class IndexDamagedError(IndexUnusableError):
     """SQLite reports that the index file is damaged."""
+
+
+class ClosedError(RecalliteError, ValueError):
+    """A MemorySearch was asked after it was closed."""
 
 
 class QueueUnreachableError(RecalliteError):

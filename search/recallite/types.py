@@ -18,7 +18,10 @@ since it was indexed; `empty`: nothing is indexed yet; `failed`: the index canno
 
 @dataclass(frozen=True, slots=True)
 class ScoreParts:
-    """Why a hit has its score. All scores lie in 0..1 except `cosine` and `bm25`."""
+    """Why a hit has its score. All scores lie in 0..1 except `cosine` and `bm25`.
+
+    The score is `lifted`, where it is given, else `merged`, times `decay` times `gave_way`.
+    """
 
     keyword: float
     """Keyword score: share of the query's terms in the chunk, weighted by rarity."""
@@ -35,10 +38,16 @@ class ScoreParts:
     """Place among the candidates by cosine, from 1."""
     merged: float = 0.0
     """The two sides joined, before an exact hit is lifted above the others and before decay."""
+    text_weight: float = 0.0
+    """What the keyword side weighed in it, out of 1; with weighted fusion `merged` is the sum by these weights."""
+    lifted: float | None = None
+    """With every term: what `merged` became, to stand above the best hit without; None where there was none."""
     age_days: int | None = None
     """With temporal decay: the age that counted; None for what never ages."""
     decay: float = 1.0
     """What age multiplied the score with."""
+    gave_way: float = 1.0
+    """What a further chunk of one transcript was multiplied with, to leave room for other files."""
     similarity: float | None = None
     """With MMR: greatest similarity to the hits picked before this one, 0..1."""
 

@@ -77,6 +77,8 @@ def test_without_any_provider_the_run_is_whole_and_says_so(lab) -> None:
         (["nonsense"], 2, "invalid choice"),
         (["search", "x", "--min-score", "2"], 2, "between 0 and 1"),
         (["search", "x", "-n", "0"], 2, "at least 1"),
+        (["search", "x", "-n", "201"], 2, "from 1 to 200"),
+        (["eval", "x.jsonl", "-k", "201"], 2, "from 1 to 200"),
         (["search", "x", "--agent", "nobody"], 1, "main"),
         (["get", "../../etc/passwd"], 1, r"\.\."),
         (["get", "notes.md"], 1, "outside"),

@@ -67,6 +67,24 @@ def test_measuring_asks_for_no_updates_and_changes_nothing(noted: Any) -> None:
     assert state() == before
 
 
+def test_a_note_may_be_named_by_where_it_lies(noted: Any) -> None:
+    outside = noted.root / "extra"
+    outside.mkdir()
+    (outside / "guide.md").write_text("The quokka lives on Rottnest Island.")
+    noted.memory_search = {"extraPaths": [str(outside)]}
+    noted.index()
+    asked = [
+        Question("where does the printer stand?", (Answer(str(noted.workspace / "memory/printer.md")),)),
+        Question("omada er605", (Answer("memory//./router.md", 3, 3),)),
+        Question("where does the quokka live?", (Answer("../extra/guide.md"), Answer(str(outside / "none.md")))),
+    ]
+
+    found = evaluate(noted.memory(), asked, k=6)
+
+    assert found.unknown == (str(outside / "none.md"),)
+    assert found.results[0].measures is not None and found.results[0].measures.mrr == 1.0
+
+
 def test_the_command(noted: Any, tmp_path: Path) -> None:
     noted.model = None
     file = tmp_path / "mine.jsonl"

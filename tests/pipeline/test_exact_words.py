@@ -155,6 +155,18 @@ def test_a_whole_question_finds_the_note_that_has_its_words(lab) -> None:
     assert lab.paths("What did we decide about the VLAN for printers?")[0] == "memory/vlan.md"
 
 
+def test_of_a_word_written_as_one_only_the_beginning_is_found(lab) -> None:
+    lab.model = None
+    lab.note("memory/a.md", "The workspace is new.")
+    lab.note("memory/b.md", "See openclaw-config for it.")
+    lab.index()
+
+    assert lab.paths("workspaces") == lab.paths("work") == ["memory/a.md"]
+    assert lab.paths("space") == []
+    assert lab.paths("config") == ["memory/b.md"]
+    assert lab.paths("other-openclaw") == ["memory/b.md"]
+
+
 def test_a_phrase_is_preferred_to_its_scattered_words(lab) -> None:
     lab.model = None
     lab.note("memory/scattered.md", "The red one of the cars. The fast lane. A red and fast thing, with a lane.")

@@ -111,6 +111,77 @@ def test_over_http(noted: Any) -> None:
         check(ask(address, *CALLS))
 
 
+def by_line(lab: Any, *lines: str) -> list[dict[str, Any]]:
+    """What the server answers to these lines after the handshake, up to the answer to a last ping."""
+    opening = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    sent = [
+        json.dumps({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": opening}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        *lines,
+    ]
+    program, env = command(lab)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(program, env=env, encoding="utf-8", **pipes) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        try:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write("\n".join(sent) + "\n")
+            process.stdin.flush()
+            answers = [json.loads(process.stdout.readline()) for _ in range(1 + sum(bool(line) for line in lines))]
+            process.stdin.close()
+            assert process.wait(30) == 0
+        finally:
+            watchdog.cancel()
+            process.kill()
+    assert answers[0]["id"] == "first"
+    return answers[1:]
+
+
+SEARCH = '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "memory_search", "arguments": %s}}'
+
+
+def test_a_line_that_is_no_message_is_answered(noted: Any) -> None:
+    parse = {"code": -32700, "message": "the line is not JSON"}
+    form = {"code": -32600, "message": "not a JSON-RPC message"}
+
+    expected = [
+        ("{bad", parse, None),
+        ("[" * 100_000, parse, None),
+        ('{"half": "\\ud83d"', parse, None),
+        ("[]", form, None),
+        ('{"jsonrpc": "2.0", "id": 5, "method": 7}', form, 5),
+        ('{"jsonrpc": "2.0", "id": "x", "method": "\\ud83d", "params": [1]}', form, "x"),
+    ]
+
+    answers = by_line(noted, "", *(line for line, _, _ in expected))
+
+    assert answers == [{"jsonrpc": "2.0", "id": id_, "error": error} for _, error, id_ in expected]
+
+
+@pytest.mark.parametrize("half", [r"\ud83d", r"\uDE00", r"\ude00\ud83d", r"\\\ud83d", r"\ud83d\n"])
+def test_half_an_emoji_does_not_keep_a_request_from_its_answer(noted: Any, half: str) -> None:
+    [found] = by_line(noted, SEARCH % f'{{"query": "ZEBRA-7731 {half}"}}')
+
+    assert found["id"] == 7
+    assert found["result"]["structuredContent"]["results"][0]["path"] == "memory/2026-02-10.md"
+
+
+def test_a_whole_emoji_stays(noted: Any) -> None:
+    noted.note("memory/emoji.md", "the \N{GRINNING FACE} note")
+    noted.index()
+
+    [found] = by_line(noted, SEARCH % r'{"query": "\ud83d\ude00", "maxResults": 1, "x\ud83d": null}')
+
+    assert "unknown argument" in found["result"]["structuredContent"]["error"]
+    [found] = by_line(noted, SEARCH % r'{"query": "\ud83d\ude00", "maxResults": "1\ud83d"}')
+    assert "1\N{REPLACEMENT CHARACTER}" in found["result"]["structuredContent"]["error"]
+
+
 def test_citations_follow_the_session(noted: Any) -> None:
     _, _, [direct] = over_stdio(noted, CALLS[0])
     _, _, [group] = over_stdio(noted, CALLS[0], arguments=("--session", "agent:main:discord:group:1"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from datetime import date
 from types import SimpleNamespace
 from typing import Any
@@ -200,6 +202,56 @@ def test_explain_gives_each_hits_parts(lab: Any) -> None:
     weighted = 0.7 * first.parts.vector + 0.3 * first.parts.keyword
     assert first.parts.merged == pytest.approx(weighted)
     assert first.parts.decay == 1.0 and first.parts.age_days is None and first.parts.similarity is None
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_the_parts_add_up_to_the_score_with_all_that_changes_it(lab: Any, fusion: str) -> None:
+    for number in range(12):
+        lab.note(f"memory/2026-01-{number + 10}.md", f"the router was restarted, entry {number}")
+    lab.note("memory/2026-01-05.md", "the router in the cellar")
+    lab.sessions.mkdir(parents=True)
+    said = [f"the router and the cellar came up again, {'and again ' * 60} in part {number}" for number in range(12)]
+    lines = [{"type": "message", "message": {"role": "user", "content": text}} for text in said]
+    (lab.sessions / "long.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    hybrid = {
+        "fusion": fusion,
+        "mmr": {"enabled": True},
+        "temporalDecay": {"enabled": True, "halfLifeDays": 30},
+    }
+    memory = decaying(
+        lab,
+        sources=["memory", "sessions"],
+        experimental={"sessionMemory": True},
+        query={"hybrid": hybrid},
+        chunking={"tokens": 160, "overlap": 0},
+    )
+    lab.index()
+
+    hits = memory.search("router cellar boiler", explain=True, min_score=0, max_results=60).hits
+    hits += memory.search("router cellar", explain=True, min_score=0, max_results=60).hits
+
+    for hit in hits:
+        parts = hit.parts
+        start = parts.merged if parts.lifted is None else parts.lifted
+        assert hit.score == pytest.approx(start * parts.decay * parts.gave_way), hit
+    assert any(hit.parts.lifted for hit in hits)
+    assert any(hit.parts.decay < 1 for hit in hits)
+    assert any(hit.parts.gave_way < 1 for hit in hits)
+
+
+def test_the_command_tells_what_a_hit_was_lifted_to(lab: Any) -> None:
+    lab.memory_search = {"provider": "builtin"}
+    lab.note("memory/a.md", "The printer is in the cellar next to the boiler.")
+    lab.note("memory/b.md", "printer paper is cheap")
+    lab.run("index")
+
+    found = lab.run("search", "--explain", "printer in the cellar").stdout
+
+    score, merged, weight, lifted = re.search(
+        r"(\S+) memory/a.md.*\n.* merged (\S+) \(words weigh (\S+)\), lifted above those without every term (\S+)\n",
+        found,
+    ).groups()
+    assert score == lifted > merged and weight == "0.30"
 
 
 def test_the_command_explains(lab: Any) -> None:

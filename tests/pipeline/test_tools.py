@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recallite import MemorySearch, MemoryTools
+from recallite import ClosedError, MemorySearch, MemoryTools
 
 
 @pytest.fixture
@@ -127,6 +127,10 @@ def test_a_path_that_must_not_be_read_is_refused_with_the_reason(noted: Any, pat
         ({"query": "x", "minScore": 3}, "minScore is 3: it must be between 0 and 1"),
         ({"query": "x", "corpus": "all"}, "unknown argument 'corpus'; there are query, maxResults, minScore"),
         ("{broken", "the arguments are not JSON"),
+        pytest.param("[" * 100_000, "the arguments are not JSON", id="deep"),
+        pytest.param(
+            {"query": "x", "maxResults": 10**5000}, "maxResults is of type int: it must be a number", id="long"
+        ),
         ("[1]", "the arguments must be a JSON object"),
         (None, "query required"),
     ],
@@ -154,6 +158,32 @@ def test_an_unknown_tool_is_an_error_in_the_result(noted: Any) -> None:
     assert tools_of(noted).call("memory_delete", {}) == {
         "error": "there is no tool 'memory_delete'; there are memory_search, memory_get"
     }
+
+
+@pytest.mark.parametrize("name", [[], {}, None, 7, ["memory_search"]])
+def test_a_name_that_is_no_text_is_an_unknown_tool(noted: Any, name: Any) -> None:
+    assert tools_of(noted).call(name, {"query": "x"}) == {
+        "error": f"there is no tool {name!r}; there are memory_search, memory_get"
+    }
+
+
+def test_lists_in_lists_without_end_are_no_number(noted: Any) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    found = tools_of(noted).call("memory_search", {"query": "x", "maxResults": deep})
+
+    assert found == {"results": [], "error": "maxResults is of type list: it must be a number"}
+
+
+def test_a_closed_memory_says_so(noted: Any) -> None:
+    memory = noted.memory()
+    memory.close()
+
+    assert MemoryTools(memory).memory_search("printer")["error"] == "this MemorySearch is closed"
+    with pytest.raises(ClosedError, match="this MemorySearch is closed"):
+        memory.search("printer")
 
 
 @given(

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recallite.cli.output import add_agent, add_json, fraction, positive_int, print_json, visible
+from recallite.cli.output import add_agent, add_json, fraction, print_json, result_count, visible
 
 if TYPE_CHECKING:
     from recallite.evaluation.runs import Evaluation
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("questions", metavar="FILE", help="questions: .jsonl, or a JSON5 list")
     add_agent(parser)
     parser.add_argument(
-        "-k", type=positive_int, metavar="N", help="results that recall counts (default: query.maxResults)"
+        "-k", type=result_count, metavar="N", help="results that recall counts, 1 to 200 (default: query.maxResults)"
     )
     parser.add_argument("--min-score", type=fraction, metavar="S", help="least score (default: query.minScore)")
     parser.add_argument("--sweep", action="store_true", help="try other weights, and reciprocal ranks")

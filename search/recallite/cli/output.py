@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 NEW_LINE = "\n"
+MOST_RESULTS = 200
+"""MAX_CANDIDATES of the search, whose modules a command's arguments do not load."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -69,6 +71,14 @@ def positive_int(text: str) -> int:
         number = 0
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return number
+
+
+def result_count(text: str) -> int:
+    """For argparse: how many results, 1 to MOST_RESULTS."""
+    number = positive_int(text)
+    if number > MOST_RESULTS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_RESULTS}")
     return number
 
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from recallite.cli.output import add_agent, add_json, fallback_json, fraction, positive_int, print_json, visible
+from recallite.cli.output import add_agent, add_json, fallback_json, fraction, print_json, result_count, visible
 
 if TYPE_CHECKING:
     from recallite.types import ScoreParts, SearchReply
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="QUERY", help="what to look for")
     parser.add_argument("--query", metavar="TEXT", help="what to look for, as one argument")
     add_agent(parser)
-    parser.add_argument("-n", "--max-results", type=positive_int, metavar="N", help="most results (1 to 200)")
+    parser.add_argument("-n", "--max-results", type=result_count, metavar="N", help="most results (1 to 200)")
     parser.add_argument("--min-score", type=fraction, metavar="S", help="least score, 0 to 1")
     parser.add_argument("--source", action="append", choices=["memory", "sessions"], help="only this source")
     parser.add_argument("--folder", metavar="PATH", help="only this folder, such as memory/projects")
@@ -59,9 +59,13 @@ def _explained(parts: ScoreParts) -> str:
     if parts.cosine is not None:
         place = f"#{parts.vector_rank}, " if parts.vector_rank is not None else ""
         vector += f" ({place}cosine {parts.cosine:.3f})"
-    steps = [keyword, vector, f"merged {parts.merged:.3f}"]
+    steps = [keyword, vector, f"merged {parts.merged:.3f} (words weigh {parts.text_weight:.2f})"]
+    if parts.lifted is not None:
+        steps.append(f"lifted above those without every term {parts.lifted:.3f}")
     if parts.age_days is not None:
         steps.append(f"{parts.age_days} days old: × {parts.decay:.2f}")
+    if parts.gave_way < 1:
+        steps.append(f"a further part of its session: × {parts.gave_way:.2f}")
     if parts.similarity is not None:
         steps.append(f"likeness to those above {parts.similarity:.2f}")
     return ", ".join(steps)

@@ -79,6 +79,8 @@ class Settings:
 
     def agent(self, agent_id: str | None = None) -> AgentSettings:
         """The settings of one agent. Raises UnknownAgentError for any other id; creates nothing."""
+        if not isinstance(agent_id, str | None):
+            raise TypeError(f"an agent is named by its id, a text, not by {type(agent_id).__name__}")
         wanted = self.default_agent if agent_id is None else agent_id.strip()
         if wanted in self.agents:
             return self.agents[wanted]

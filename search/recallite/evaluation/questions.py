@@ -16,6 +16,7 @@ from recallite.types import Hit
 from recallite.workspace.text import decode
 
 _LINES = re.compile(r"(.+)#L(\d+)(?:-L?(\d+))?")
+_MOST_DIGITS = 9
 
 
 class QuestionsError(RecalliteError):
@@ -73,7 +74,7 @@ def _lines(text: str, file: Path) -> Iterator[tuple[str, object]]:
             continue
         try:
             yield f"line {number}", json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise QuestionsError(f"{file}, line {number}: not JSON ({error})") from error
 
 
@@ -115,5 +116,7 @@ def _answer(value: object, place: str) -> Answer:
     found = _LINES.fullmatch(name)
     if found is None:
         return Answer(name, gain=float(gain))
-    first = int(found[2])
-    return Answer(found[1], first, int(found[3] or first), float(gain))
+    first, last = found[2], found[3] or found[2]
+    if len(max(first, last, key=len)) > _MOST_DIGITS or not 1 <= int(first) <= int(last):
+        raise QuestionsError(f"{place}: {name[:200]!r} names no lines: they count from 1, the first before the last")
+    return Answer(found[1], int(first), int(last), float(gain))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from recallite.client import MemorySearch
 from recallite.embeddings.choice import ProviderChoice
 from recallite.evaluation.measures import NDCG_DEPTH, Measures, mean, measure
-from recallite.evaluation.questions import Answer, Question
+from recallite.evaluation.questions import Question
 from recallite.index.filters import Filter
 from recallite.search.fusion import Weights
 from recallite.search.questions import QuestionEmbedder
 from recallite.search.searcher import Searcher, SearchSettings
+from recallite.workspace.files import index_path
 
 SWEPT_WEIGHTS = (0.9, 0.8, 0.6, 0.5, 0.3)
 """Shares of the vector side that a sweep tries, beside those that are set."""
@@ -82,6 +85,8 @@ def evaluate(
 
     `min_score` is by default the one that is set. Raises IndexUnusableError.
     """
+    indexed = memory.searcher.indexed_paths()
+    questions = [_by_index(question, memory.settings.workspace, indexed) for question in questions]
     least = memory.searcher.settings.min_score if min_score is None else min_score
     chosen = ways(memory, sweep=sweep)
     reached: dict[str, list[Measures]] = {way.name: [] for way in chosen}
@@ -101,10 +106,17 @@ def evaluate(
         Result(way.name, None if way.name in reasons else mean(reached[way.name]), reasons.get(way.name))
         for way in chosen
     ]
-    return Evaluation(len(questions), k, tuple(results), tuple(_unknown(memory, questions)))
+    return Evaluation(len(questions), k, tuple(results), tuple(_unknown(questions, indexed)))
 
 
-def _unknown(memory: MemorySearch, questions: Sequence[Question]) -> list[str]:
-    answers: list[Answer] = [answer for question in questions for answer in question.answers]
-    indexed = memory.searcher.indexed_paths()
-    return sorted({answer.path for answer in answers} - indexed)
+def _by_index(question: Question, workspace: Path, indexed: Collection[str]) -> Question:
+    """The question with its answers' paths as the index has them; a note may also be named by where it lies."""
+
+    def named(path: str) -> str:
+        return path if path in indexed else index_path(workspace, Path(os.path.normpath(workspace / path)))
+
+    return replace(question, answers=tuple(replace(each, path=named(each.path)) for each in question.answers))
+
+
+def _unknown(questions: Sequence[Question], indexed: Collection[str]) -> list[str]:
+    return sorted({answer.path for question in questions for answer in question.answers} - {*indexed})

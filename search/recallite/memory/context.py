@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
+from recallite.arguments import a_text, agent_settings
 from recallite.config import AgentSettings
 from recallite.errors import MemoryPathError
 from recallite.types import ContextFile, SessionContext
@@ -20,16 +20,18 @@ def session_context(
 ) -> SessionContext:
     """The notes to give a model when a session starts, oldest day first; what does not exist is left out.
 
-    MEMORY.md is in it only in the main, private session: when `private` is true, or the key is that of the main
-    session (`agent:<id>:main`). A key of a group or channel never has it. One of the two must be given, so that
+    MEMORY.md is in it only in the main, private session: when `private` is true, or the key is that of this agent's
+    main session (`agent:<id>:main`). A key of a group or channel never has it. One of the two must be given, so that
     no private memory gets into a group by oversight. `today` is by default the day in the user's time zone.
     Raises ValueError when neither is given.
     """
+    agent_settings(settings)
     if session_key is None and private is None:
         raise ValueError("say whose session it is: session_key=..., or private=True or False")
+    key = a_text(session_key, "session_key") if session_key is not None else ""
     today = today if today is not None else datetime.now(settings.zone).date()
     wanted = [f"{NOTES_DIR}/{day.isoformat()}.md" for day in (today - timedelta(days=1), today)]
-    if _is_main(session_key, private):
+    if _is_main(key, private, settings.agent):
         wanted = [*ROOT_NAMES, *wanted]
     files: list[ContextFile] = []
     problems: list[str] = []
@@ -44,15 +46,15 @@ def as_prompt(context: SessionContext) -> str:
     return "\n\n".join(f"## {file.path}\n\n{file.text.strip()}" for file in context.files)
 
 
-def _is_main(session_key: str | None, private: bool | None) -> bool:
+def _is_main(session_key: str, private: bool | None, agent: str) -> bool:
     from recallite.tools.chats import chat_type
 
     if chat_type(session_key) in ("group", "channel"):
         return False
     if private is not None:
         return private
-    rest = re.sub(r"^agent:[^:]*:", "", (session_key or "").strip().lower())
-    return rest == MAIN_SESSION
+    # The key of another agent is that of a session in which this agent's memory has no business.
+    return session_key.strip().lower() in (MAIN_SESSION, f"agent:{agent.lower()}:{MAIN_SESSION}")
 
 
 def _read(settings: AgentSettings, paths: list[str], problems: list[str]) -> Iterator[tuple[str, str]]:

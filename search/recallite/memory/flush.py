@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal, get_args
 
+from recallite.arguments import a_count, a_text, agent_settings
 from recallite.config import AgentSettings
 from recallite.errors import MemoryWriteError
 from recallite.memory.store import read_entry, update_entry
@@ -36,12 +39,16 @@ def memory_flush(
     It is due once in a compaction cycle, when `tokens` reach contextWindow − reserveTokensFloor −
     softThresholdTokens, or the transcript reaches forceFlushTranscriptBytes. Without `tokens` or
     `transcript_bytes` they are taken from sessions.json and the transcript. Call `mark_flushed` after the turn.
-    Never raises for what it reads; the reason says what was wrong.
+    Never raises for what it reads; the reason says what was wrong. Raises TypeError and ValueError for arguments
+    that cannot be: a count below 0, or another `workspace_access` than "rw", "ro" and "none".
     """
-    flush = settings.compaction.memory_flush
+    flush = agent_settings(settings).compaction.memory_flush
+    a_text(session_key, "session_key")
+    said = SessionUsage(_count(tokens, "tokens"), _count(transcript_bytes, "transcript_bytes"))
+    window = a_count(context_window, "context_window")
     due, reason = False, _why_not(settings, workspace_access)
     if reason is None:
-        due, reason = _judged(settings, session_key, context_window, SessionUsage(tokens, transcript_bytes))
+        due, reason = _judged(settings, session_key, window, said)
     day = (now if now is not None else datetime.now(settings.zone)).date().isoformat()
     defaults = type(flush)()
     return FlushTurn(
@@ -56,21 +63,33 @@ def memory_flush(
 def mark_flushed(settings: AgentSettings, session_key: str) -> None:
     """Note in sessions.json that this cycle's turn is done; no other field is touched. Raises MemoryWriteError."""
     update_entry(
-        settings.sessions_dir,
-        session_key,
+        agent_settings(settings).sessions_dir,
+        a_text(session_key, "session_key"),
         lambda entry: {
             "memoryFlushAt": int(time.time() * 1000),
-            "memoryFlushCompactionCount": entry.get("compactionCount") or 0,
+            "memoryFlushCompactionCount": _cycle(entry),
         },
     )
 
 
+def _cycle(entry: Mapping[str, Any]) -> Any:
+    """The compaction cycle as the runtime counts it; what is no count (`1e400`) is taken for the first."""
+    count = entry.get("compactionCount") or 0
+    return 0 if isinstance(count, float) and not math.isfinite(count) else count
+
+
 def is_silent(answer: str) -> bool:
     """Whether a model's answer is NO_REPLY and nothing more, and so is not to be delivered."""
-    return _SILENT.fullmatch(answer) is not None
+    return _SILENT.fullmatch(a_text(answer, "answer")) is not None
+
+
+def _count(value: int | None, name: str) -> int | None:
+    return None if value is None else a_count(value, name)
 
 
 def _why_not(settings: AgentSettings, access: WorkspaceAccess) -> str | None:
+    if access not in get_args(WorkspaceAccess):
+        raise ValueError(f"workspace_access is {access!r}, it must be one of {', '.join(get_args(WorkspaceAccess))}")
     if not settings.compaction.memory_flush.enabled:
         return "compaction.memoryFlush.enabled is false"
     if access != "rw":
@@ -88,7 +107,7 @@ def _judged(settings: AgentSettings, session_key: str, context_window: int, said
         entry = read_entry(settings.sessions_dir, session_key)
     except MemoryWriteError as error:
         return False, str(error)
-    if entry.get("memoryFlushCompactionCount") == (entry.get("compactionCount") or 0):
+    if entry.get("memoryFlushCompactionCount") == _cycle(entry):
         return False, "it has been done in this compaction cycle"
     usage = said
     if said.tokens is None or said.transcript_bytes is None:

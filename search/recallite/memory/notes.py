@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
+from recallite.arguments import a_text, agent_settings
 from recallite.config import AgentSettings
 from recallite.errors import MemoryWriteError
 from recallite.memory.locking import locked
@@ -30,6 +31,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_WIDTHS = {"utf-16": 2, "utf-32": 4}
+"""Bytes; what follows half of such a unit would be read shifted."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """A note with a NUL is taken for binary and would no longer be found."""
 _LIST_OR_HEADING = re.compile(r"\s*(?:[-*+>#|`]|\d+[.)]\s)")
@@ -44,6 +47,7 @@ def remember(settings: AgentSettings, text: str) -> WrittenNote:
     A single line becomes an item of a list; anything else is written as it is. Atomic, and safe between processes.
     Raises MemoryWriteError.
     """
+    agent_settings(settings)
     fact = _clean(text)
     if "\n" not in fact and not _LIST_OR_HEADING.match(fact):
         fact = f"- {fact}"
@@ -57,12 +61,13 @@ def append_to_log(settings: AgentSettings, text: str, *, day: date | None = None
 
     Atomic, and safe between processes. Raises MemoryWriteError.
     """
+    agent_settings(settings)
     day = day if day is not None else datetime.now(settings.zone).date()
     return _append(settings, (NOTES_DIR, f"{day.isoformat()}.md"), _clean(text), heading=f"# {day.isoformat()}")
 
 
 def _clean(text: str) -> str:
-    lines = without_surrogates(text).replace("\r\n", "\n").replace("\r", "\n")
+    lines = without_surrogates(a_text(text, "text")).replace("\r\n", "\n").replace("\r", "\n")
     cleaned = _CONTROL.sub(" ", lines).strip("\n").rstrip()
     if not cleaned.strip():
         raise MemoryWriteError("there is nothing to write: the text is blank")
@@ -136,6 +141,11 @@ def _write(descriptor: int, text: str, heading: str, name: str) -> tuple[int, in
         old = decode(before)
     except ValueError as error:
         raise MemoryWriteError(f"{name} {error}: nothing is appended to it") from error
+    if len(before) % _WIDTHS.get(encoding[:6], 1):
+        raise MemoryWriteError(
+            f"{name} is written in {encoding} and ends within a character ({len(before)} bytes): "
+            "nothing is appended to it; save it anew in an editor first"
+        )
     newline = "\r\n" if "\r\n" in old else "\n"
     added = f"{_lead(old, heading)}{text}\n".replace("\n", newline)
     _write_all(descriptor, added.encode(encoding), len(before))

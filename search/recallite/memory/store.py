@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recallite.errors import MemoryWriteError
 from recallite.memory.locking import locked
+from recallite.memory.splice import DECODER, set_fields
 
 STORE_NAME = "sessions.json"
 Entry = dict[str, Any]
+_KEEP = "surrogatepass"
+"""A half surrogate that stands in the file as bytes is the runtime's own: it is neither refused nor changed."""
+
+
+class _Text(NamedTuple):
+    """What the file holds, and how it is encoded."""
+
+    json: str
+    encoding: str
 
 
 def read_entry(sessions_dir: Path, session_key: str) -> Entry:
     """What is known of a session; empty when nothing is. Raises MemoryWriteError for a file that is no such store."""
-    return dict(_entry(_read(sessions_dir / STORE_NAME), session_key, sessions_dir / STORE_NAME))
+    store, _ = _read(sessions_dir / STORE_NAME)
+    return dict(_entry(store, session_key, sessions_dir / STORE_NAME))
 
 
 def update_entry(sessions_dir: Path, session_key: str, change: Callable[[Entry], Entry]) -> Entry:
-    """Set the fields that `change` gives for the entry as it is now; all others stay. Returns the new entry.
+    """Set the fields that `change` gives for the entry as it is now; all else stays as it is written.
 
-    The file is replaced as a whole. A change that another program makes meanwhile is seen, and ours made on top.
+    Returns the new entry. The file is replaced as a whole; where it is a symlink, what it leads to. A change that
+    another program makes meanwhile is seen, and ours made on top.
     Raises MemoryWriteError.
     """
     path = sessions_dir / STORE_NAME
@@ -34,11 +47,11 @@ def update_entry(sessions_dir: Path, session_key: str, change: Callable[[Entry],
         with _exclusive(sessions_dir):
             while True:
                 before = _stamp(path)
-                store = _read(path)
+                store, text = _read(path)
                 entry = _entry(store, session_key, path)
-                store[session_key] = {**entry, **change(dict(entry))}
-                if _replace(path, store, before):
-                    return dict(store[session_key])
+                fields = change(dict(entry))
+                if _replace(path, set_fields(text.json, session_key, fields).encode(text.encoding, _KEEP), before):
+                    return {**entry, **fields}
     except OSError as error:
         raise MemoryWriteError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -54,18 +67,21 @@ def _exclusive(sessions_dir: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> tuple[dict[str, Any], _Text]:
     try:
-        store = json.loads(path.read_bytes())
+        data = path.read_bytes()
+        encoding = json.detect_encoding(data)
+        text = _Text(data.decode(encoding, _KEEP), encoding)
+        store = DECODER.decode(text.json)
     except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
+        return {}, _Text("{}", "utf-8")
+    except (OSError, ValueError, RecursionError) as error:
         raise MemoryWriteError(
             f"{path} cannot be read as JSON ({type(error).__name__}): it is left as it is"
         ) from error
     if not isinstance(store, dict):
         raise MemoryWriteError(f"{path} does not hold an object of sessions: it is left as it is")
-    return store
+    return store, text
 
 
 def _entry(store: dict[str, Any], session_key: str, path: Path) -> Entry:
@@ -83,17 +99,20 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return info.st_ino, info.st_size, info.st_mtime_ns
 
 
-def _replace(path: Path, store: dict[str, Any], before: tuple[int, int, int] | None) -> bool:
-    """Put `store` in the file's place, unless the file is no longer as it was before it was read."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{STORE_NAME}.", dir=path.parent)
+def _replace(path: Path, content: bytes, before: tuple[int, int, int] | None) -> bool:
+    """Put `content` in the file's place, unless the file is no longer as it was before it was read."""
+    target = path.resolve()
+    descriptor, name = tempfile.mkstemp(prefix=f".{STORE_NAME}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(store, ensure_ascii=False, indent=2).encode("utf-8", errors="surrogatepass"))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if _stamp(path) != before:
             return False
-        Path(name).replace(path)
+        if before is not None:
+            shutil.copymode(target, name)
+        Path(name).replace(target)
         return True
     finally:
         with suppress(FileNotFoundError):

@@ -6,6 +6,7 @@ import os
 import threading
 from pathlib import Path
 
+from recallite.errors import ClosedError
 from recallite.index.connection import IndexReader
 from recallite.index.extension import VectorExtension
 from recallite.index.keyword import KeywordIndex
@@ -35,7 +36,7 @@ class SearchConnections:
         self._closed = False
 
     def get(self) -> OpenIndex:
-        """This thread's connection. Raises IndexUnusableError and its subclasses."""
+        """This thread's connection. Raises IndexUnusableError and its subclasses, ClosedError."""
         self._check_process()
         me = threading.get_ident()
         found = self._open.get(me)
@@ -47,7 +48,7 @@ class SearchConnections:
                 found.reader.close()
             self._drop_ended_threads()
             if self._closed:
-                raise ValueError("this MemorySearch is closed")
+                raise ClosedError("this MemorySearch is closed")
             return self._open.setdefault(me, OpenIndex(self._path, self._extension))
 
     def _check_process(self) -> None:

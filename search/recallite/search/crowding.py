@@ -40,11 +40,14 @@ def give_way(scored: list[Scored], files: Mapping[int, int], *, min_score: float
     factors = {each.chunk_id: _factor(files.get(each.chunk_id), places) for each in scored}
     lowered = {each.chunk_id: max(each.score * factors[each.chunk_id], min(each.score, min_score)) for each in scored}
     floor = max((lowered[each.chunk_id] for each in scored if not each.parts.exact), default=0.0)
-    result = [
-        replace(each, score=min(each.score, max(lowered[each.chunk_id], floor if each.parts.exact else 0.0)))
-        for each in scored
-    ]
+    result = [_lowered(each, max(lowered[each.chunk_id], floor if each.parts.exact else 0.0)) for each in scored]
     return sorted(result, key=lambda each: (-each.score, not each.parts.exact, each.chunk_id))
+
+
+def _lowered(each: Scored, score: float) -> Scored:
+    if score >= each.score:
+        return each
+    return replace(each, score=score, parts=replace(each.parts, gave_way=score / each.score))
 
 
 def _factor(file: int | None, places: Counter[int]) -> float:

@@ -57,13 +57,15 @@ def fuse(
     vector = {id_: calibrated.get(id_, 0.0) for id_ in ids}
     text = {id_: by_id[id_].score if id_ in by_id else 0.0 for id_ in ids}
     weights = _supported(weights, text)
-    base = _reciprocal_ranks(vector, text, weights) if fusion == "rrf" else _sums(vector, text, weights, foreign)
+    alone = {id_ for id_ in foreign if text[id_] == 0} if weights.vector > 0 and fusion == "weighted" else set()
+    base = _reciprocal_ranks(vector, text, weights) if fusion == "rrf" else _sums(vector, text, weights, alone)
     exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
     ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
     places = _places(text), _places(vector)
     scored = []
     for id_ in ids:
-        score = ceiling + (1.0 - ceiling) * base[id_] if id_ in exact else base[id_]
+        lifted = min(1.0, ceiling + (1.0 - ceiling) * base[id_]) if id_ in exact and ceiling > 0 else None
+        score = lifted if lifted is not None else base[id_]
         parts = ScoreParts(
             text[id_],
             vector[id_],
@@ -73,6 +75,8 @@ def fuse(
             keyword_rank=places[0].get(id_),
             vector_rank=places[1].get(id_),
             merged=base[id_],
+            text_weight=0.0 if id_ in alone else weights.text,
+            lifted=lifted,
         )
         scored.append(Scored(id_, min(1.0, max(0.0, score)), parts))
     return in_order(scored)
@@ -103,11 +107,11 @@ def _places(side: Mapping[int, float]) -> dict[int, int]:
 
 
 def _sums(
-    vector: Mapping[int, float], text: Mapping[int, float], weights: Weights, foreign: Collection[int]
+    vector: Mapping[int, float], text: Mapping[int, float], weights: Weights, alone: Collection[int]
 ) -> dict[int, float]:
+    """The weighted sums; of those in `alone` the vector score as it is."""
     sums = {id_: weights.vector * vector[id_] + weights.text * text[id_] for id_ in vector}
-    if weights.vector > 0:
-        sums.update((id_, vector[id_]) for id_ in foreign if text[id_] == 0)
+    sums.update((id_, vector[id_]) for id_ in alone)
     return sums
 
 

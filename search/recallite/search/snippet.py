@@ -4,32 +4,52 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from recallite.index.keyword import KeywordQuery
-from recallite.index.tokens import fold
+from recallite.index.tokens import UNSPACED_RUN, fold, plain
 
 MAX_CHARACTERS = 700
 _BOUNDARY = re.compile(r"[\r\n]+|(?<=[.!?。！？])\s*|\s+")
 _REACH = 120
+_MOST_ASKED = 32
+_SIGN = re.compile(r"[^\w\s]|_")
+_AROUND = "\"'()[]{}“”‘’„‚«»‹›…–—¿¡、。，！？；：「」『』（）【】《》"
+_AFTER = ".,;:!?"
+"""What stands around a word in a sentence, and does not belong to it."""
+
+
+class _Spot(NamedTuple):
+    """A place in the text that speaks for a window: `kind` is one of the three below, `number` which of its kind."""
+
+    start: int
+    end: int
+    kind: int
+    number: int
+
+
+_LITERAL, _SPELT, _TERM = range(3)
+"""The whole query as it was asked, a word that another spelling would miss, a term of the query as it is folded."""
 
 
 def snippet(text: str, query: KeywordQuery, *, limit: int = MAX_CHARACTERS) -> str:
     """At most `limit` characters of `text`, verbatim, around the best match; the beginning without one."""
     if len(text) <= limit:
         return text
-    spots = _matches(text, query)
+    room = limit - min(_REACH, limit // 4)
+    spots = sorted([*_terms(text, query), *_verbatim(text, query.literal[:room])])
     if not spots:
         return text[: _end(text, 0, limit)].rstrip()
-    start = _best_window(spots, limit)
+    start = _best_window(spots, limit, room)
     start = max(0, min(start, len(text) - limit))
     start = _start(text, start)
     return text[start : _end(text, start, limit)].strip()
 
 
-def _matches(text: str, query: KeywordQuery) -> list[tuple[int, int, int]]:
-    """(start, end, number of the term) of every place where a term stands, by start."""
+def _terms(text: str, query: KeywordQuery) -> Iterator[_Spot]:
+    """Every place where a term stands."""
     folded, origin = _folded(text)
-    spots = []
     for number, term in enumerate(query.terms):
         words = [re.escape(token.rstrip("*")) for token in term.tokens]
         # Between the tokens of a term stands punctuation, and between CJK pairs nothing: pairs overlap.
@@ -37,12 +57,43 @@ def _matches(text: str, query: KeywordQuery) -> list[tuple[int, int, int]]:
         if term.tokens[0].isascii():
             pattern = rf"(?<![^\W_]){pattern}(?![^\W_])"
         for match in re.finditer(pattern, folded):
-            spots.append((origin[match.start()], origin[match.end() - 1] + 1, number))
-    if not spots and query.literal:
-        at = text.find(query.literal)
-        if at >= 0:
-            spots.append((at, at + len(query.literal), 0))
-    return sorted(spots)
+            yield _Spot(origin[match.start()], origin[match.end() - 1] + 1, _TERM, number)
+
+
+def _verbatim(text: str, literal: str) -> Iterator[_Spot]:
+    """Every place where the query, or a word of it that folding makes like others, stands as it was asked."""
+    whole = literal.split()
+    shouted = len(whole) > 1 and literal == literal.upper()  # capitals that say nothing about a single word
+    words = (word.strip(_AROUND).rstrip(_AFTER) for word in whole)
+    asked = [(_SPELT, word) for word in dict.fromkeys(words) if word and _is_spelt(word, shouted=shouted)]
+    if len(whole) > 1 or _SIGN.search(literal):  # a single word is a term, or spelt
+        asked.append((_LITERAL, literal))
+    for number, (kind, wanted) in enumerate(asked[-_MOST_ASKED:]):
+        case = re.NOFLAG if _has_capitals(wanted) and not shouted else re.IGNORECASE
+        forms = {unicodedata.normalize(form, wanted): None for form in ("NFC", "NFD")}
+        pattern = "|".join(_bounded(form) for form in (wanted, *forms))
+        for match in re.finditer(pattern, text, case):
+            yield _Spot(match.start(), match.end(), kind, number)
+
+
+def _is_spelt(word: str, *, shouted: bool) -> bool:
+    """Whether the word's folded form is that of other words, too: `C++` and `C`, `café` and `cafe`, `IT` and `it`."""
+    return bool(_SIGN.search(word)) or plain(word) != fold(word) or (_has_capitals(word) and not shouted)
+
+
+def _has_capitals(text: str) -> bool:
+    """Whether a word in it has a capital that does not merely begin it."""
+    return any(character.isupper() for word in text.split() for character in word[1:])
+
+
+def _bounded(wanted: str) -> str:
+    """A pattern for the text where it is no part of a longer word."""
+    before, after = (r"(?<![^\W_])" if _is_bound(wanted[0]) else ""), (r"(?![^\W_])" if _is_bound(wanted[-1]) else "")
+    return f"{before}{re.escape(wanted)}{after}"
+
+
+def _is_bound(character: str) -> bool:
+    return character.isalnum() and UNSPACED_RUN.match(character) is None
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
@@ -60,22 +111,28 @@ def _folded(text: str) -> tuple[str, list[int]]:
     return "".join(pieces), origin
 
 
-def _best_window(spots: list[tuple[int, int, int]], limit: int) -> int:
-    """Start of the window with the most different terms, then the most places; the earliest of equals."""
-    best, best_start, first = (0, 0), 0, 0
-    room = limit - min(_REACH, limit // 4)
-    counts: dict[int, int] = {}
-    last = 0
-    for first, (start, _, number) in enumerate(spots):
-        while last < len(spots) and spots[last][1] <= start + room:
-            counts[spots[last][2]] = counts.get(spots[last][2], 0) + 1
+def _best_window(spots: list[_Spot], limit: int, room: int) -> int:
+    """Start of the window of the greatest value; the earliest of equals.
+
+    The query as it was asked comes first, then its words as they are spelt, its different terms, their places.
+    """
+    best: tuple[int, ...] = (0, 0, 0, 0)
+    best_start = last = 0
+    counts: dict[tuple[int, int], int] = {}
+    different = [0, 0, 0]
+    for first, (start, _, kind, number) in enumerate(spots):
+        while last < len(spots) and spots[last].end <= start + room:
+            key = spots[last][2:]
+            counts[key] = counts.get(key, 0) + 1
+            different[key[0]] += counts[key] == 1
             last += 1
-        value = (len([n for n in counts.values() if n]), last - first)
+        value = (*different, last - first)
         if value > best:
-            end = spots[max(first, last - 1)][1]
+            end = spots[max(first, last - 1)].end
             best, best_start = value, max(0, start - (limit - (end - start)) // 3)
         if last > first:
-            counts[number] -= 1
+            counts[kind, number] -= 1
+            different[kind] -= counts[kind, number] == 0
         else:
             last = first + 1
     return best_start

@@ -21,7 +21,7 @@ def read_arguments(sent: object, known: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(sent, str):
         try:
             sent = json.loads(sent) if sent.strip() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             raise BadArgument("the arguments are not JSON") from None
     if sent is None:
         sent = {}
@@ -29,7 +29,7 @@ def read_arguments(sent: object, known: Mapping[str, Any]) -> dict[str, Any]:
         raise BadArgument("the arguments must be a JSON object")
     given = {_camel(str(name)): value for name, value in sent.items()}
     if unknown := sorted(set(given) - set(known)):
-        raise BadArgument(f"unknown argument {unknown[0]!r}; there are {', '.join(known)}")
+        raise BadArgument(f"unknown argument {shown(unknown[0])}; there are {', '.join(known)}")
     return {name: value for name, value in given.items() if value is not None and value != ""}
 
 
@@ -51,10 +51,10 @@ def number_of(arguments: Mapping[str, Any], name: str, *, low: float, high: floa
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise BadArgument(f"{name} is {_shown(value)}: it must be a number")
+        raise BadArgument(f"{name} is {shown(value)}: it must be a number")
     if number < low or (high is not None and number > high):
         bounds = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
-        raise BadArgument(f"{name} is {_shown(value)}: it must be {bounds}")
+        raise BadArgument(f"{name} is {shown(value)}: it must be {bounds}")
     return number
 
 
@@ -68,6 +68,10 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """What a model sent, short enough for a message."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists without end
+        text = f"of type {type(value).__name__}"
     return text if len(text) <= 40 else f"{text[:40]}…"

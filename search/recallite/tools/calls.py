@@ -8,7 +8,7 @@ from typing import Any
 
 from recallite.client import MemorySearch
 from recallite.errors import IndexMissingError, MemoryPathError, RecalliteError
-from recallite.tools.arguments import BadArgument, number_of, read_arguments, text_of, whole_of
+from recallite.tools.arguments import BadArgument, number_of, read_arguments, shown, text_of, whole_of
 from recallite.tools.chats import ChatType, chat_type, citation, shows_citations
 from recallite.tools.schemas import GET, SEARCH, TOOLS, Format, tool_schemas
 from recallite.types import Hit, SearchReply
@@ -62,10 +62,10 @@ class MemoryTools:
 
     def call(self, name: str, arguments: object = None) -> Result:
         """Run the tool that a model asked for, with its arguments as a mapping or as JSON text. Never raises."""
-        function = self._functions.get(name)
+        function = self._functions.get(name) if isinstance(name, str) else None
         if function is None:
             known = ", ".join(tool.name for tool in TOOLS)
-            return {"error": f"there is no tool {name!r}; there are {known}"}
+            return {"error": f"there is no tool {shown(name)}; there are {known}"}
         return function(arguments)
 
     def memory_search(self, query: str, max_results: int | None = None, min_score: float | None = None) -> Result:

@@ -1,6 +1,6 @@
 """An MCP server with the tools of one agent, over stdio or over HTTP on this machine only.
 
-The only module that imports the `mcp` package; `recallite mcp` runs it.
+Only this module and `lines` import the `mcp` package; `recallite mcp` runs it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from recallite import __version__
 from recallite.tools.calls import MemoryTools
+from recallite.tools.lines import AnsweringStream
 
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
@@ -70,7 +71,7 @@ def serve_stdio(tools: MemoryTools) -> None:
     async def serve() -> None:
         server = mcp_server(tools)
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            await server.run(AnsweringStream(read, write), write, server.create_initialization_options())
 
     anyio.run(serve)
 

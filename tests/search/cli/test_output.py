@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 
 import pytest
 
-from recallite.cli.output import accept_any_text, print_json, visible
+from recallite.cli.output import MOST_RESULTS, accept_any_text, print_json, result_count, visible
+from recallite.search.searcher import MAX_CANDIDATES
+
+
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("200", 200), ("201", None), ("0", None), ("2.5", None)])
+def test_results_are_counted_from_one_to_the_most_that_a_search_gives(text: str, number: int | None) -> None:
+    assert MOST_RESULTS == MAX_CANDIDATES
+    if number is not None:
+        assert result_count(text) == number
+        return
+    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not a whole number"):
+        result_count(text)
 
 
 def test_control_characters_are_shown_and_all_else_stays() -> None:

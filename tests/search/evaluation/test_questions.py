@@ -51,6 +51,16 @@ def test_a_json5_list(tmp_path: Path) -> None:
         ("[{question: 'a', answers: [{path: 'x', weight: 1}]}]", "q.json", "an answer is a path"),
         ("[{query: 'a', answers: ['x']}]", "q.json", "unknown key 'query'"),
         ("\0\0\0", "q.json", "looks binary"),
+        (
+            "[{question: 'a', answer: 'm.md#L5-L2'}]",
+            "q.json",
+            "entry 1: 'm.md#L5-L2' names no lines: they count from 1",
+        ),
+        ("[{question: 'a', answer: 'm.md#L0-L3'}]", "q.json", "'m.md#L0-L3' names no lines"),
+        ("[{question: 'a', answer: 'm.md#L0'}]", "q.json", "'m.md#L0' names no lines"),
+        pytest.param(f"[{{question: 'a', answer: 'm.md#L{'9' * 5000}'}}]", "q.json", "names no lines", id="long"),
+        pytest.param("[" * 100_000, "q.jsonl", "line 1: not JSON", id="deep lines"),
+        pytest.param("[" * 100_000, "q.json5", "is not JSON5", id="deep list"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, name: str, message: str) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,7 +117,102 @@ def test_a_session_that_was_never_compacted_counts_as_cycle_zero(settings: Agent
     assert not flush(settings, tokens=190_000).due
 
 
-@pytest.mark.parametrize("content", ["{broken", "[1]", '{"agent:main:main": 7}'])
+WRITTEN = (
+    r'{"agent:main:other": {"a": "\ud83d\ude00", "n": 1e22, "x": 0.1000000000000000055}, "agent:main:main":'
+    r'{"label":"half \ud83d","big":12345678901234567890123,"f":1.10,"e":1e400,"z":-0,"dup":1,"dup":2,"路":"由"}}'
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_all_else_stays_as_it_is_written(settings: AgentSettings, encoding: str) -> None:
+    store(settings, "")
+    file = settings.sessions_dir / "sessions.json"
+    file.write_bytes(WRITTEN.encode(encoding))
+
+    mark_flushed(settings, KEY)
+    mark_flushed(settings, KEY)
+
+    after = file.read_bytes().decode(encoding)
+    assert after.startswith(WRITTEN.removesuffix("}}"))
+    assert re.fullmatch(
+        r', ?"memoryFlushAt": \d+, ?"memoryFlushCompactionCount": 0}}', after.removeprefix(WRITTEN.removesuffix("}}"))
+    )
+
+
+def test_the_layout_stays(settings: AgentSettings) -> None:
+    store(
+        settings, '{\n  "x": {},\n  "agent:main:main": {\n    "memoryFlushAt" : 5,\n    "compactionCount": 2\n  }\n}\n'
+    )
+
+    mark_flushed(settings, KEY)
+
+    assert re.fullmatch(
+        r'{\n  "x": {},\n  "agent:main:main": {\n    "memoryFlushAt" : \d{13},\n    "compactionCount": 2,'
+        r'\n    "memoryFlushCompactionCount": 2\n  }\n}\n',
+        (settings.sessions_dir / "sessions.json").read_text(),
+    )
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", "{ }", '{"x": 1}', '{"agent:main:main": {}}', '{"agent:main:main":{},"y":[]}']
+)
+def test_an_entry_is_added_where_there_is_none(settings: AgentSettings, content: str) -> None:
+    store(settings, content)
+
+    mark_flushed(settings, KEY)
+
+    assert stored(settings) == {**json.loads(content), KEY: stored(settings)[KEY]}
+    assert set(stored(settings)[KEY]) == {"memoryFlushAt", "memoryFlushCompactionCount"}
+
+
+def test_where_a_key_stands_twice_the_last_counts(settings: AgentSettings) -> None:
+    store(settings, '{"agent:main:main": {"compactionCount": 1}, "agent:main:main": {"compactionCount": 2}}')
+
+    mark_flushed(settings, KEY)
+
+    assert stored(settings)[KEY]["memoryFlushCompactionCount"] == 2
+
+
+@pytest.mark.parametrize("count", ["1e400", "-1e400", "NaN", "Infinity", "9" * 5000])
+def test_a_count_that_is_none_is_not_copied(settings: AgentSettings, count: str) -> None:
+    store(settings, f'{{"agent:main:main": {{"compactionCount": {count}}}}}')
+
+    mark_flushed(settings, KEY)
+
+    text = (settings.sessions_dir / "sessions.json").read_text()
+    assert f'"compactionCount": {count}, "memoryFlushAt": ' in text
+    assert text.endswith('"memoryFlushCompactionCount": 0}}')
+    assert not flush(settings, tokens=190_000).due
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symlinks need a right there")
+def test_a_symlink_stays_and_so_do_the_rights(settings: AgentSettings, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    real = tmp_path / "elsewhere/real.json"
+    real.write_text('{"agent:main:main": {"compactionCount": 4}}')
+    real.chmod(0o640)
+    settings.sessions_dir.mkdir(parents=True)
+    link = settings.sessions_dir / "sessions.json"
+    link.symlink_to(real)
+
+    mark_flushed(settings, KEY)
+
+    assert link.is_symlink() and link.samefile(real)
+    assert json.loads(real.read_text())[KEY]["memoryFlushCompactionCount"] == 4
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert [file.name for file in real.parent.iterdir()] == ["real.json"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{broken",
+        "[1]",
+        '{"agent:main:main": 7}',
+        pytest.param("[" * 200_000, id="deep"),
+        pytest.param('{"a":' * 200_000, id="deep objects"),
+    ],
+)
 def test_a_store_that_cannot_be_read_is_left_as_it_is(settings: AgentSettings, content: str) -> None:
     store(settings, content)
 

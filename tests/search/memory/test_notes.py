@@ -120,6 +120,23 @@ def test_links_are_not_followed(settings: AgentSettings, tmp_path: Path) -> None
     assert (tmp_path / "elsewhere/file.md").read_text() == "theirs"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_note_that_ends_within_a_character_is_left_alone(settings: AgentSettings, encoding: str, cut: int) -> None:
+    note = settings.workspace / "MEMORY.md"
+    whole = "\ufeffzwölf\n".encode(encoding)
+    width = 4 if "32" in encoding else 2
+    note.write_bytes(whole[:-cut])
+
+    if cut % width == 0:
+        remember(settings, "fact")
+        assert read_excerpt("MEMORY.md", settings.workspace).text == "zwölf\n- fact\n"
+        return
+    with pytest.raises(MemoryWriteError, match=f"MEMORY.md is written in {encoding} and ends within a character"):
+        remember(settings, "fact")
+    assert note.read_bytes() == whole[:-cut]
+
+
 def test_what_is_no_text_is_left_alone(settings: AgentSettings) -> None:
     note = settings.workspace / "MEMORY.md"
     note.write_bytes(b"\0\1\2" * 100)

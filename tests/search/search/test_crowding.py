@@ -25,6 +25,17 @@ def test_the_third_chunk_of_a_session_gives_way_to_a_note_that_is_nearly_as_good
     assert [each.chunk_id for each in order if each.chunk_id < 100] == list(range(8))
 
 
+def test_what_a_chunk_was_multiplied_with_is_told() -> None:
+    scored = [hit(n, 0.9 - n / 100) for n in range(16)]
+
+    order = give_way([*scored, hit(100, 0.75)], dict.fromkeys(range(16), 1), min_score=0.35)
+
+    factors = {each.chunk_id: round(each.parts.gave_way, 3) for each in order}
+    before = {each.chunk_id: each.score for each in scored} | {100: 0.75}
+    assert [factors[n] for n in (100, 0, 1, 2, 3, 8, 15)] == [1.0, 1.0, 1.0, 0.8, 0.75, 0.5, 0.5]
+    assert all(each.score == pytest.approx(before[each.chunk_id] * each.parts.gave_way) for each in order)
+
+
 def test_a_note_that_is_far_from_the_question_stays_behind() -> None:
     order = give_way([*(hit(n, 0.8) for n in range(4)), hit(100, 0.4)], dict.fromkeys(range(4), 1), min_score=0.35)
 

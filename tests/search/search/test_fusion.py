@@ -36,6 +36,30 @@ def test_scores_stay_in_bounds_and_exact_hits_come_first(hits, cosines, fusion) 
     assert {s.chunk_id for s in scored} == {h.chunk_id for h in hits} | cosines.keys()
 
 
+@given(HITS, COSINES, st.sampled_from(["weighted", "rrf"]), st.frozensets(st.integers(1, 50)))
+def test_the_parts_add_up_to_the_score(hits, cosines, fusion, foreign) -> None:
+    for each in fused(hits, cosines, weights=WEIGHTS, fusion=fusion, foreign=foreign & cosines.keys()):
+        parts = each.parts
+
+        assert each.score == pytest.approx(parts.merged if parts.lifted is None else parts.lifted)
+        assert parts.lifted is None or (parts.exact and parts.lifted >= parts.merged)
+        if fusion == "weighted":
+            joined = (1 - parts.text_weight) * parts.vector + parts.text_weight * parts.keyword
+            assert parts.merged == pytest.approx(joined)
+
+
+def test_what_an_exact_hit_is_lifted_to_is_told() -> None:
+    hits = [KeywordHit(1, 0.8, -3.0, True), KeywordHit(2, 0.7, -2.0, False)]
+
+    exact, other = fused(hits, {2: 1.0}, weights=WEIGHTS)
+
+    assert (round(exact.parts.merged, 3), round(other.parts.merged, 3)) == (0.24, 0.91)
+    assert exact.score == exact.parts.lifted == pytest.approx(0.91 + 0.09 * 0.24)
+    assert other.parts.lifted is None
+    [alone] = fused(hits[:1], {}, weights=WEIGHTS)
+    assert alone.parts.lifted is None and alone.score == alone.parts.merged
+
+
 def test_weights_alone_decide_without_exact_hits() -> None:
     hits = [KeywordHit(1, 0.9, -3.0, False)]
     scored = fused(hits, {2: 1.0}, weights=WEIGHTS)
