@@ -61,7 +61,11 @@ _ESCAPES = r"\\{0,7}"
 _QUOTE = r"[\"'`]"
 _CLOSING = r"(?<!\\)(?:\1\1\\\\)*\1\2(?![A-Za-z0-9]|\\'')"
 """The quote that ends what groups 1 and 2 began: as deep in escapes, behind whole escapes only, and no apostrophe."""
-_QUOTED = rf"(?<!\\)({_ESCAPES})(\"{{3}}|'{{3}}|`{{3}}|{_QUOTE})((?:[^\\\"'`]++|(?!{_CLOSING}).)++){_CLOSING}"
+_SHELL_QUOTE = r"'(?:\\'|\"'\")'"
+"""How a shell has a quote inside of quotes: it closes them, and opens them again."""
+_QUOTED = (
+    rf"(?<!\\)({_ESCAPES})(\"{{3}}|'{{3}}|`{{3}}|{_QUOTE})((?:[^\\\"'`]++|{_SHELL_QUOTE}|(?!{_CLOSING}).)++){_CLOSING}"
+)
 _CURLY = r"[“„«「『]([^“”„«»「」『』]+)[”“»」』]"
 _LIST = rf"([\[{{]{_GAP}{_ESCAPES}{_QUOTE}[^\[\]{{}}]*[\]}}])"
 _LAST_QUOTE = rf"{_ESCAPES}{_QUOTE}{{1,3}}(?:[\s\x1f,;:)\]}}>]|[.!?](?:\s|\Z)|\Z)|\\(?:[\s\x1f]|\Z)"
