@@ -9,13 +9,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import apsw
 import pytest
 
-from recallite.testing.behaviours import Delay
+from recallite.testing.behaviours import Behaviour, Delay, Hold
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work.sqlite import SqliteQueue, queue_path
 
@@ -146,7 +147,11 @@ def test_output_to_a_closed_pipe_is_no_error(keyword) -> None:
     assert "Traceback" not in done.stderr
 
 
-def start_index(lab, server: ProviderServer, **streams: object) -> subprocess.Popen[bytes]:
+SLOW = Delay(0.4)
+
+
+def start_index(lab, server: ProviderServer, *, each: Behaviour = SLOW, **streams: object) -> subprocess.Popen[bytes]:
+    """A run over 60 notes in 12 requests, two at once; `each` of them is answered so."""
     lab.memory_search = {
         "provider": "openai",
         "model": "loopback",
@@ -154,7 +159,7 @@ def start_index(lab, server: ProviderServer, **streams: object) -> subprocess.Po
     }
     for number in range(60):
         lab.note(f"memory/{number}.md", f"note {number}")
-    server.next(*[Delay(0.1)] * 1000)
+    server.next(*[each] * 1000)
     _ = lab.settings
     command = [sys.executable, "-m", "recallite.cli.main", "--config", str(lab.root / "openclaw.json"), "index"]
     env = {**os.environ, "OPENCLAW_STATE_DIR": str(lab.root / "state"), "OPENAI_API_KEY": PLANTED_KEY}
@@ -202,12 +207,14 @@ def test_a_terminal_sees_a_bar(lab) -> None:
 
 
 def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
+    release = threading.Event()
     with ProviderServer() as server:
-        process = start_index(lab, server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = start_index(lab, server, each=Hold(release), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 90
         while server.requests < 1 and time.monotonic() < deadline:
             time.sleep(0.02)
         second = lab.run("index", check=False, OPENAI_API_KEY=PLANTED_KEY)
+        release.set()
         process.send_signal(signal.SIGTERM)
         process.wait(30)
 
