@@ -140,6 +140,8 @@ class EmbeddedExecutor:
         outcome.add(result)
         if result.more:
             return True
+        if result.provider_reason is not None:
+            return False  # to look once more would be to ask the provider once more
         # Files may have changed, or gone, while their vectors were made: look once more, but not for ever.
         if time.monotonic() - outcome.scanned > RESCAN_SECONDS and outcome.rescans < MOST_RESCANS:
             outcome.rescans += 1

@@ -193,6 +193,8 @@ class _Run:
             return
         elif len(checked) > 1 and request.failures == 0:
             # More likely a bad moment of the server than only bad texts: ask once more.
+            if all(result.fault == "length" for result in bad):
+                self._probe()  # or another model than the index has, which would be paid for again and again
             self._failed(request, ProviderTransientError(f"no usable vector in the reply: {bad[0].reason}"))
             return
         else:

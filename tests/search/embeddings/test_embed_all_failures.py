@@ -247,3 +247,13 @@ def test_whatever_is_mixed_only_the_bad_texts_fail(texts: list[str], most_items:
         good = text.startswith("word")
         assert is_vector(outcome) == good == (number in handed)
         assert good or outcome.permanent == (text != "nan")
+
+
+def test_vectors_of_a_wrong_length_end_the_run_after_one_request() -> None:
+    embedder = ScriptedEmbedder(limits=Limits(max_items=5))
+    embedder.spoil = lambda text, vector: [1.0] * 7
+
+    with pytest.raises(ProviderUnavailableError, match="7 numbers instead of 16"):
+        list(embed_all(embedder, [f"word{number}" for number in range(50)], kind="document"))
+
+    assert [len(request) for request in embedder.sent] == [5, 1], "one request, and the probe"

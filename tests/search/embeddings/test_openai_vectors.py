@@ -66,7 +66,7 @@ def test_a_reply_of_only_bad_vectors_is_asked_for_again(
     )
 
     assert not any(isinstance(outcome, EmbeddingFailure) for outcome in outcomes)
-    assert server.requests == 2
+    assert server.requests == 2 + (kind == "short"), "another length may mean another model: a probe comes first"
 
 
 def test_a_run_gets_through_a_bad_day(connect: Connect, server: ProviderServer, naps: list[float]) -> None:
