@@ -131,14 +131,15 @@ class Lab:
         with MemorySearch(settings=self.settings) as memory:
             return memory.status()
 
-    def accounts(self) -> set[str]:
+    @property
+    def account(self) -> str:
         """How the queue calls the account of the configured provider."""
         from recallite.embeddings.choice import choose_provider
         from recallite_worker.pacing import account_key
 
         options = choose_provider(self.settings).options
         assert options is not None
-        return {account_key(options)}
+        return account_key(options)
 
     def has_all_vectors(self) -> bool:
         """Whether every chunk has its vector and nothing is amiss."""

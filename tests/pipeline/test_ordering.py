@@ -15,7 +15,7 @@ from recallite import ConfigError
 from recallite.index.connection import IndexReader
 from recallite.search.fusion import Scored
 from recallite.search.ordering import Ordering, ordered
-from recallite.testing.manual import (
+from recallite.testing.manual_examples import (
     NETWORK,
     PATHS,
     ROD,

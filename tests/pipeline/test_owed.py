@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -87,10 +86,9 @@ def test_a_provider_that_fails_is_asked_again_by_whoever_serves_the_queue_then(r
 
 
 def test_nothing_is_owed_without_a_provider(remote, queue) -> None:
-    settings = dataclasses.replace(remote.settings)
     queue.mark("main", [SCAN])
 
-    sync_agent(settings, queue, embedders=lambda s: (None, "none"))
+    sync_agent(remote.settings, queue, embedders=lambda s: (None, "none"))
 
     assert queue.owed() == []
 

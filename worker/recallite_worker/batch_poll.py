@@ -27,7 +27,7 @@ from recallite.errors import (
     ProviderUnavailableError,
     RateLimitedError,
 )
-from recallite.index.batchfile import batch_path
+from recallite.index.batchfile import JobState, batch_path
 from recallite.work import WorkQueue
 from recallite_worker.batch_store import BatchStore, Job, open_store
 from recallite_worker.batches import options_for, space_key
@@ -121,8 +121,6 @@ class _Poller:
         choices = (choose_provider(settings), choose_fallback(settings))
         self._options = [c.options for c in choices if c is not None and c.options is not None]
         self._delivered = self._freed = self._unasked = 0
-        self._bad: str | None = None
-        """What was wrong with a vector of a job."""
 
     def run(self) -> Poll:
         waits: list[float] = []
@@ -216,11 +214,11 @@ class _Poller:
         if job.state == "planned":
             lines = (api.line(hash_.hex(), text) for hash_, text in self._store.texts(job))
             self._store.uploaded(job, api.upload(job.name, lines))
-        now_is = self._store.job(job.id)
-        if now_is is None:  # it was given up meanwhile
+        current = self._store.job(job.id)
+        if current is None:  # it was given up meanwhile
             self._queue.free_slot(job.account, job.name)
             return None
-        return self._submit(api, now_is)
+        return self._submit(api, current)
 
     def _submit(self, api: BatchApi, job: Job) -> float | None:
         if not self._spend(job):
@@ -243,7 +241,9 @@ class _Poller:
         if not self._store.submitted(job, provider_id, claim=claim):
             # This process was paused for longer than the grace, and another one has submitted it meanwhile.
             logger.warning("agent %s: a batch job was submitted twice; one is cancelled", self._settings.agent)
-            api.cancel(provider_id)
+            with contextlib.suppress(ProviderError):  # the other one goes on, whatever becomes of this one
+                api.cancel(provider_id)
+            return self._pause(0)
         logger.info("agent %s: batch job %s with %d texts is submitted", self._settings.agent, provider_id, job.items)
         return self._pause(0)
 
@@ -279,9 +279,8 @@ class _Poller:
             wait = self._pause(job.looks)
             self._store.look_later(job, wait)
             return wait
-        for file in look.files:
-            self._take(job, api.read(file))
-        self._close_job(job, look)
+        faults = [fault for file in look.files if (fault := self._take(job, api.read(file))) is not None]
+        self._close_job(job, look, fault=faults[0] if faults else None)
         for used in (*look.files, job.file):
             if used:
                 with contextlib.suppress(ProviderError):
@@ -295,8 +294,9 @@ class _Poller:
         days = MOST_AGE_SECONDS / 86_400
         self._close_job(job, JobLook("expired", (), look.reason or f"not done after {days:g} days: check the model"))
 
-    def _take(self, job: Job, results: Iterable[LineResult]) -> None:
-        """Keep what is good; all else is tried again without a batch."""
+    def _take(self, job: Job, results: Iterable[LineResult]) -> str | None:
+        """Keep what is good; all else is tried again without a batch. What was wrong with a vector, if one was."""
+        fault = None
         left = iter(results)
         while part := list(islice(left, _LINES)):
             with_vector = [line for line in part if line.vector is not None]
@@ -306,24 +306,25 @@ class _Poller:
                 for line, vector in zip(with_vector, checked, strict=True)
                 if not isinstance(vector, BadVector) and (key := _key(line.key)) is not None
             }
-            bad = next((result.reason for result in checked if isinstance(result, BadVector)), None)
-            self._bad = bad or self._bad
+            bad = [result.reason for result in checked if isinstance(result, BadVector)]
+            fault = fault or next(iter(bad), None)
             self._delivered += self._store.deliver(job, good)
+        return fault
 
-    def _close_job(self, job: Job, look: JobLook) -> None:
-        reason = look.reason
-        left = self._end(job, look.outcome if look.outcome != "running" else "failed", reason)
+    def _close_job(self, job: Job, look: JobLook, *, fault: str | None = None) -> None:
+        left = self._end(job, look.outcome, look.reason)
         if look.outcome == "done" and left < job.items:
             self._store.note_success(job.space)
         elif look.outcome == "done":
-            self._store.note_failure(job.space, f"a batch job gave {self._bad or 'no vectors'}")
+            self._store.note_failure(job.space, f"a batch job gave no vector that can be used: {fault or 'none came'}")
         elif look.outcome != "cancelled":
-            self._store.note_failure(job.space, f"a batch job {look.outcome}" + (f" ({reason})" if reason else ""))
+            why = f" ({look.reason})" if look.reason else ""
+            self._store.note_failure(job.space, f"a batch job {look.outcome}{why}")
 
-    def _end(self, job: Job, state: str, reason: str | None) -> int:
+    def _end(self, job: Job, state: JobState, reason: str | None) -> int:
         # The slot first: a crash in between finds the job open, and ends it again.
         self._queue.free_slot(job.account, job.name)
-        left = self._store.finish(job, state, reason)  # type: ignore[arg-type]  # one of JobState
+        left = self._store.finish(job, state, reason)
         self._freed += left
         logger.info("agent %s: a batch job is %s; %d texts are left", self._settings.agent, state, left)
         return left

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +92,7 @@ class BatchStore:
 
     def delivered(self, space: str, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
         """Vectors that lie here for these texts."""
-        rows = self._by_hash("hash, vector", space, hashes, more="AND state = 'delivered'")
-        return {bytes(h): np.frombuffer(blob, "<f2").astype(np.float32) for h, blob in rows}
+        return _vectors(self._by_hash("hash, vector", space, hashes, more="AND state = 'delivered'"))
 
     def forget(self, space: str, hashes: Sequence[bytes]) -> None:
         """The index has what it needs of these texts."""
@@ -115,8 +114,7 @@ class BatchStore:
         """Vectors that nothing in the index waits for any more, as long as no job of the space is open."""
         if any(job.space == space for job in self.open_jobs()):
             return {}
-        rows = self._read("SELECT hash, vector FROM items WHERE space = ? AND state = 'delivered'", (space,))
-        return {bytes(h): np.frombuffer(blob, "<f2").astype(np.float32) for h, blob in rows}
+        return _vectors(self._read("SELECT hash, vector FROM items WHERE space = ? AND state = 'delivered'", (space,)))
 
     def plan(self, space: str, texts: Mapping[bytes, tuple[str, int]]) -> None:
         """Put texts (with their tokens) on the list of those that a job shall take."""
@@ -170,7 +168,7 @@ class BatchStore:
     def open_jobs(self) -> list[Job]:
         """Jobs that are not over, oldest first."""
         marks = ",".join(f"'{state}'" for state in OPEN_STATES)
-        return [_job(row) for row in self._read(f"SELECT {_COLUMNS} FROM jobs WHERE state IN ({marks}) ORDER BY id")]
+        return [Job(*row) for row in self._read(f"SELECT {_COLUMNS} FROM jobs WHERE state IN ({marks}) ORDER BY id")]
 
     def job(self, id_: int) -> Job | None:
         """A job as it is now; None when it is over."""
@@ -297,10 +295,6 @@ class BatchStore:
         )
         return dropped
 
-    def in_flight(self, space: str) -> int:
-        """Texts that a job, made or to be made, will deliver."""
-        return int(self._read("SELECT count(*) FROM items WHERE space = ? AND state = 'waiting'", (space,))[0][0])
-
     def close(self) -> None:
         self._connection.close()
 
@@ -368,5 +362,5 @@ _LINE_BYTES = 256
 """What a line has beyond its text."""
 
 
-def _job(row: Row) -> Job:
-    return Job(*row)
+def _vectors(rows: Iterable[Row]) -> dict[bytes, Vector]:
+    return {bytes(hash_): np.frombuffer(blob, "<f2").astype(np.float32) for hash_, blob in rows}

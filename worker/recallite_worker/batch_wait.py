@@ -72,7 +72,7 @@ class BatchWait:
         if done.delivered or done.freed:
             again = self._executor.run([agent])[agent.agent]
             if (outcome := outcomes.get(agent.agent)) is not None:
-                outcome.include(again)
+                outcome.add(again)
             if done.next_seconds is None and not done.unasked and self._has_jobs(agent):
                 return 0.0
         return done.next_seconds

@@ -43,28 +43,19 @@ class AgentOutcome:
     scanned: float = field(default_factory=time.monotonic)
     rescans: int = 0
 
-    def add(self, result: SyncResult) -> None:
-        self.slices += 1
-        self.files_written += result.files_written
-        self.files_removed += result.files_removed
-        self.chunks_added += result.chunks_added
-        self.texts_embedded += result.texts_embedded
-        self.vectors_cached += result.vectors_cached
-        self.vectors_waiting = result.vectors_waiting
-        self.provider_reason = result.provider_reason
-        self.failures.extend(result.failures)
-
-    def include(self, later: AgentOutcome) -> None:
-        """A further run for the same agent."""
-        self.slices += later.slices
+    def add(self, later: SyncResult | AgentOutcome) -> None:
+        """A further slice for the agent, or a further run, of which the error counts too."""
+        self.slices += 1 if isinstance(later, SyncResult) else later.slices
         self.files_written += later.files_written
         self.files_removed += later.files_removed
         self.chunks_added += later.chunks_added
         self.texts_embedded += later.texts_embedded
         self.vectors_cached += later.vectors_cached
-        self.vectors_waiting, self.provider_reason = later.vectors_waiting, later.provider_reason
+        self.vectors_waiting = later.vectors_waiting
+        self.provider_reason = later.provider_reason
         self.failures.extend(later.failures)
-        self.error = later.error
+        if isinstance(later, AgentOutcome):
+            self.error = later.error
 
 
 class EmbeddedExecutor:

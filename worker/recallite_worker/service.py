@@ -72,13 +72,23 @@ class EmbeddedService:
     def _poll_batches(self) -> None:
         while not self._stopped.wait(POLL_SECONDS):
             try:
-                for agent in self._queue.owed("batch"):
-                    if agent in self._agents and not self._stopped.is_set():
-                        poll_if_free(self._settings.agent(agent), self._queue)
-            except Exception as error:
-                expected = isinstance(error, RecalliteError | OSError)
-                logger.error("batch jobs: %s", error, exc_info=None if expected else error)
+                due = [agent for agent in self._queue.owed("batch") if agent in self._agents]
+            except (RecalliteError, OSError) as error:
+                logger.error("the work queue cannot be read: %s", error)
+                due = []
+            failures = sum(not self._stopped.is_set() and not self._poll(agent) for agent in due)
+            if failures:
                 self._stopped.wait(_BACK_OFF_SECONDS)
+
+    def _poll(self, agent: str) -> bool:
+        """Whether the agent's jobs could be looked at; one that fails holds up no other."""
+        try:
+            poll_if_free(self._settings.agent(agent), self._queue)
+        except Exception as error:
+            expected = isinstance(error, RecalliteError | OSError)
+            logger.error("agent %s: batch jobs: %s", agent, error, exc_info=None if expected else error)
+            return False
+        return True
 
     def _serve(self, lane: Lane | None) -> None:
         while not self._stopped.is_set():

@@ -105,19 +105,22 @@ def active_rows(connection: apsw.Connection) -> tuple[int | None, int | None]:
 
 def noted_reason(connection: apsw.Connection, key: str) -> str | None:
     """The reason under one of the keys FAILOVER and TROUBLE, and whose it is."""
-    rows = fetch(connection, "SELECT value FROM meta WHERE key = ?", (key,))
-    if not rows:
+    said = _noted(connection, key)
+    if said is None:
         return None
-    said = json.loads(str(rows[0][0]))
     return f"{said['from']}: {said['reason']}" if "from" in said else str(said["reason"])
 
 
 def _failover(connection: apsw.Connection, space: SpaceRow | None) -> Fallback | None:
-    rows = fetch(connection, "SELECT value FROM meta WHERE key = ?", (FAILOVER,))
-    if not rows or space is None:
+    said = _noted(connection, FAILOVER)
+    if said is None or space is None or space.provider == said["from"]:
         return None
-    said = json.loads(str(rows[0][0]))
-    return Fallback(str(said["from"]), str(said["reason"])) if space.provider != said["from"] else None
+    return Fallback(str(said["from"]), str(said["reason"]))
+
+
+def _noted(connection: apsw.Connection, key: str) -> dict[str, object] | None:
+    rows = fetch(connection, "SELECT value FROM meta WHERE key = ?", (key,))
+    return dict(json.loads(str(rows[0][0]))) if rows else None
 
 
 def space_row(connection: apsw.Connection, space: int) -> SpaceRow | None:

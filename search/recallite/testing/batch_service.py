@@ -70,7 +70,6 @@ class BatchService:
         self.jobs: dict[str, ServedJob] = {}
         self.files: dict[str, bytes] = {}
         self.calls = 0
-        self.uploads = 0
         self.lines: list[dict[str, Any]] = []
         """Of all files that were uploaded."""
         self.discarded = 0
@@ -111,7 +110,6 @@ class BatchService:
             return cast(BatchAnswer, getattr(self, f"_{verb}")(id_, request, raw))
 
     def _upload(self, id_: str, request: SeenRequest, raw: bytes) -> BatchAnswer:
-        self.uploads += 1
         content = self.protocol.upload(raw)
         self.lines.extend(json.loads(line) for line in content.splitlines() if line.strip())
         name = f"file-{next(self._numbers)}"

@@ -194,7 +194,7 @@ def test_large_backfills_are_cut_into_jobs_and_only_so_many_run(openai, monkeypa
     assert len(openai.batches.jobs) == NOTES / 10
     assert openai.batches.most_running == 3
     assert set(openai.batches.submitted.values()) == {1}
-    assert openai.queue.slots(next(iter(openai.accounts()))) == 0
+    assert openai.queue.slots(openai.account) == 0
 
 
 def test_wait_false_returns_and_the_next_run_takes_the_results_in(openai) -> None:

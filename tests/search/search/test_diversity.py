@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recallite.search.diversity import TokenSets, diversify
-from recallite.testing.manual import NETWORK, PATHS, SCORES, WITH_MMR, WITHOUT_MMR
+from recallite.testing.manual_examples import NETWORK, PATHS, SCORES, WITH_MMR, WITHOUT_MMR
 
 
 def by_score() -> list[int]:

@@ -70,7 +70,6 @@ ROD = {
     ),
 }
 ROD_PATHS = ("memory/2025-09-15.md", "memory/2026-02-10.md", "memory/2026-02-03.md")
-ROD_AGES = (148, 0, 7)
 WITHOUT_DECAY = (
     ("memory/2025-09-15.md", 0.91),
     ("memory/2026-02-10.md", 0.82),
