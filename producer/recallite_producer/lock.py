@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from pathlib import Path
 
 from recallite.errors import RecalliteError
+from recallite.locking import try_lock
 from recallite.work.holder import Holder
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> None:
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # beyond the text, which others must be able to read
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class ProducerRunningError(RecalliteError):
@@ -41,7 +29,7 @@ class ProducerLock:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _try_lock(descriptor)
+            try_lock(descriptor)
         except OSError as error:
             holder = os.pread(descriptor, 1000, 0) if hasattr(os, "pread") else b""
             os.close(descriptor)

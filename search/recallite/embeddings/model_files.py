@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import re
 import time
@@ -22,6 +23,7 @@ from recallite.embeddings.http_api import connection_trouble
 from recallite.embeddings.http_errors import Refusal, error_for
 from recallite.embeddings.quiet import quiet
 from recallite.errors import ProviderError, ProviderTransientError, ProviderUnavailableError
+from recallite.locking import locked
 
 if TYPE_CHECKING:
     import httpx
@@ -213,12 +215,6 @@ class _Download:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """One process downloads a file; where locks are not to be had (Windows) the last one to end wins."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.with_name(f"{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """One process downloads a file; the others wait for as long as that takes."""
+    with path.with_name(f"{path.name}.lock").open("w") as lock, locked(lock.fileno(), wait_seconds=math.inf):
         yield

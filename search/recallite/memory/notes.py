@@ -18,7 +18,7 @@ from pathlib import Path
 from recallite.arguments import a_text, agent_settings
 from recallite.config import AgentSettings
 from recallite.errors import MemoryWriteError
-from recallite.memory.locking import locked
+from recallite.locking import locked
 from recallite.types import WrittenNote
 from recallite.workspace import LineMap
 from recallite.workspace.files import NOTES_DIR, ROOT_NAMES
@@ -83,8 +83,6 @@ def _append(settings: AgentSettings, parts: Sequence[str], text: str, *, heading
     try:
         with _opened(settings.workspace, parts) as descriptor:
             lines = _write(descriptor, text, heading, name)
-    except MemoryWriteError:
-        raise
     except OSError as error:
         raise MemoryWriteError(f"{name} of agent {settings.agent!r} cannot be written: {error.strerror}") from error
     from recallite.work.requests import request_sync
@@ -110,7 +108,7 @@ def _opened(workspace: Path, parts: Sequence[str]) -> Iterator[int]:
         _refuse_link(location, parts)
         descriptor = os.open(location, os.O_RDWR | os.O_APPEND | os.O_CREAT | _NO_FOLLOW | _BINARY, _NEW_FILE)
         try:
-            with locked(descriptor, "/".join(parts)):
+            with locked(descriptor):
                 opened = os.fstat(descriptor)
                 if not stat.S_ISREG(opened.st_mode):
                     raise MemoryWriteError(f"{'/'.join(parts)} is not a regular file")

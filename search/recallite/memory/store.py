@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recallite.errors import MemoryWriteError
-from recallite.memory.locking import locked
+from recallite.locking import locked
 from recallite.memory.splice import DECODER, set_fields
 
 STORE_NAME = "sessions.json"
@@ -61,7 +61,7 @@ def _exclusive(sessions_dir: Path) -> Iterator[None]:
     # Not sessions.json itself: it is replaced, and with it the file that a lock would hang on.
     descriptor = os.open(sessions_dir / f".{STORE_NAME}.recallite-lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        with locked(descriptor, STORE_NAME):
+        with locked(descriptor):
             yield
     finally:
         os.close(descriptor)

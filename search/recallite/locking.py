@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from recallite.errors import MemoryWriteError
 
 WAIT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.01
@@ -19,9 +18,11 @@ if sys.platform == "win32":
     _FAR = 1 << 40
     """Windows locks bytes, and others could not read those: one far behind the end."""
 
-    def _try(descriptor: int) -> None:
+    def try_lock(descriptor: int) -> None:
+        """Take the lock of an open file. Raises PermissionError when another has it."""
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
 
     def _release(descriptor: int) -> None:
         os.lseek(descriptor, _FAR, os.SEEK_SET)
@@ -29,7 +30,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _try(descriptor: int) -> None:
+    def try_lock(descriptor: int) -> None:
+        """Take the lock of an open file. Raises BlockingIOError when another has it."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _release(descriptor: int) -> None:
@@ -37,16 +39,20 @@ else:
 
 
 @contextmanager
-def locked(descriptor: int, name: str) -> Iterator[None]:
-    """Hold the lock of an open file. Raises MemoryWriteError when another holds it for 30 seconds."""
-    deadline = time.monotonic() + WAIT_SECONDS
+def locked(descriptor: int, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
+    """Hold the lock of an open file.
+
+    Raises TimeoutError when another has it for that long, and OSError where the file system has no locks.
+    """
+    deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            _try(descriptor)
+            try_lock(descriptor)
             break
-        except OSError as error:
+        except (BlockingIOError, PermissionError) as error:
             if time.monotonic() > deadline:
-                raise MemoryWriteError(f"{name} has been locked by another process for {WAIT_SECONDS:g} s") from error
+                told = f"another process has had it locked for {wait_seconds:g} s"
+                raise TimeoutError(errno.ETIMEDOUT, told) from error
             time.sleep(_PAUSE_SECONDS)
     try:
         yield
