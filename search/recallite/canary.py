@@ -72,7 +72,7 @@ def _by_vector(reader: IndexReader, snapshot: Snapshot, chunks: list[tuple[int, 
     space = snapshot.space
     if space is None or space.dims is None:
         return
-    index = VectorIndex(reader.connection, extension=reader.vec_reason is None)
+    index = VectorIndex(reader.connection)
     for id_, path, _ in chunks:
         for vector in index.vectors([id_], space).values():
             near = index.search(vector, space=space, limit=_NEIGHBOURS, where=Filter())

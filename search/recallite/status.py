@@ -22,6 +22,7 @@ from recallite.index.connection import IndexReader, SpaceRow, damaged
 from recallite.index.counts import IndexCounts, IndexedFile, count
 from recallite.index.extension import VectorExtension
 from recallite.index.readonly import ReaderClosedError
+from recallite.index.vector import UnreadableVectorsError
 from recallite.sources import scan_sources
 from recallite.transcripts.report import report_sessions
 from recallite.types import Failure, Fallback, Health, IndexStatus, Source, SourceCount, VectorState
@@ -91,7 +92,7 @@ def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | N
 def _self_search(reader: IndexReader) -> list[str]:
     try:
         return self_search(reader)
-    except apsw.SQLError as error:  # how sqlite-vec and FTS5 report damage in their own tables
+    except (apsw.SQLError, UnreadableVectorsError) as error:  # how damage in the tables of vectors and words shows
         return [f"a search fails ({error}): run `recallite index --force`"]
 
 

@@ -73,6 +73,24 @@ def test_vectors_that_are_not_found_again_are_degraded(noted: Any) -> None:
     assert problems(noted)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM {vec}_vector_chunks00 WHERE rowid = (SELECT max(rowid) FROM {vec}_vector_chunks00)",
+        "UPDATE {vec}_vector_chunks00 SET vectors = substr(vectors, 1, 100) WHERE rowid = 1",
+    ],
+)
+def test_a_block_of_vectors_that_is_gone_or_cut_is_named_and_words_are_still_found(noted: Any, damage: str) -> None:
+    changed(noted, damage)
+
+    reply = noted.memory().search("quokka7")
+
+    assert (reply.mode, reply.hits[0].path) == ("keyword", "memory/7.md")
+    assert "the vectors cannot be read (a block of space 1 has" in (reply.reason or "")
+    assert "`recallite index --force`" in (reply.reason or "")
+    assert "a search fails (a block of space 1 has" in problems(noted)[0]
+
+
 def test_many_equal_chunks_are_no_problem(lab: Any) -> None:
     for number in range(60):
         lab.note(f"memory/{number}.md", "the very same text")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -15,3 +15,12 @@ Row = tuple[Any, ...]
 def fetch(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> list[Row]:
     """All rows of one statement."""
     return connection.execute(sql, tuple(parameters)).fetchall()
+
+
+def stream(connection: apsw.Connection, sql: str) -> Iterator[Row]:
+    """The rows of one statement, one in memory at a time; the cursor is closed when the iterator is."""
+    cursor = connection.execute(sql)
+    try:
+        yield from cursor
+    finally:
+        cursor.close(True)

@@ -1,9 +1,10 @@
-"""Candidates by vector: exact cosine, through sqlite-vec or in process."""
+"""Candidates by vector: exact cosine with every vector of a space, in one pass over the index file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import apsw
 import numpy as np
@@ -11,40 +12,58 @@ from numpy.typing import NDArray
 
 from recallite.index.connection import SpaceRow
 from recallite.index.filters import Filter
-from recallite.index.rows import fetch
+from recallite.index.rows import fetch, stream
 from recallite.index.schema import plain_table, vec_table
 
 Matrix = NDArray[np.float32]
+Ids = NDArray[np.int64]
 
-MAX_NEIGHBOURS = 4096
-"""sqlite-vec refuses a larger k."""
-_SCAN_ROWS = 2048
+_PLAIN_ROWS = 16
+"""Compared at a time."""
+_LOOKED_UP = 500
+"""So few allowed chunks are looked up one by one; a pass over 20 000 vectors takes as long."""
 SAMPLE_SIZE = 64
+
+
+class UnreadableVectorsError(Exception):
+    """The tables of a space do not hold what they should."""
 
 
 class VectorIndex:
     """The vector side of one connection. Vectors are unit vectors, so that cosine is their product.
 
     Vectors may lie in the vec0 table, in the plain table (written where the extension was missing), or in
-    both; an answer always covers both.
+    both; an answer always covers both. The storage of vec0 is read as it lies in the file, with or without the
+    extension: docs/decisions/0023.
     """
 
-    def __init__(self, connection: apsw.Connection, *, extension: bool) -> None:
+    def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._extension = extension
         self._samples: dict[int, tuple[list[int], Matrix]] = {}
 
-    def search(self, query: Matrix, *, space: SpaceRow, limit: int, where: Filter) -> dict[int, float]:
-        """Cosine of the nearest chunks by id, at most `limit` of each table that holds vectors."""
-        limit = min(limit, MAX_NEIGHBOURS)
+    def search(
+        self, query: Matrix, *, beside: Sequence[Matrix] = (), space: SpaceRow, limit: int, where: Filter
+    ) -> dict[int, float]:
+        """Cosine with the query, by id, of the chunks nearest to it and of those nearest to each vector `beside` it.
+
+        At most `limit` for each of them and each table that holds vectors; all, where hardly any are allowed.
+        Raises UnreadableVectorsError.
+        """
+        if len(query) != space.dims:
+            return {}
+        allowed = self._allowed(space, where) if where else None
+        if allowed is not None and len(allowed) <= _LOOKED_UP:
+            return self.cosines(query, allowed.tolist(), space=space)
+        questions = np.stack((query, *beside), axis=1)
         found: dict[int, float] = {}
-        if space.vec0 and self._extension:
-            found.update(self._nearest(query, space, limit, where))
-        elif space.vec0:
-            found.update(self._scan(_vec0_blocks(self._connection, space.id), query, space, limit, where))
-        if has_table(self._connection, plain_table(space.id)):
-            blocks = _plain_blocks(self._connection, space.id)
-            found.update(self._scan(blocks, query, space, limit, where))
+        for blocks in self._tables(space):
+            ids, cosines_of = _compare(blocks, questions)
+            if allowed is not None:
+                keep = np.isin(ids, allowed, assume_unique=True)
+                ids, cosines_of = ids[keep], cosines_of[keep]
+            for column in range(questions.shape[1]):
+                at = self._nearest(ids, cosines_of[:, column], limit)
+                found.update(zip(ids[at].tolist(), cosines_of[at, 0].tolist(), strict=True))
         return found
 
     def sample(self, space: SpaceRow) -> tuple[list[int], Matrix]:
@@ -74,119 +93,88 @@ class VectorIndex:
         return [id_ for id_, _ in chosen], np.stack([vector for _, vector in chosen])
 
     def cosines(self, query: Matrix, chunk_ids: Iterable[int], *, space: SpaceRow) -> dict[int, float]:
-        """Cosine for given chunks; those without a vector are left out."""
-        vectors = self.vectors(list(chunk_ids), space)
-        return {id_: float(v @ query) for id_, v in vectors.items() if v.shape == query.shape}
+        """Cosine for given chunks; those without a vector are left out. Raises UnreadableVectorsError."""
+        vectors = self.vectors(chunk_ids, space)
+        return {id_: float(vector @ query) for id_, vector in vectors.items()}
 
-    def vectors(self, wanted: list[int], space: SpaceRow) -> dict[int, Matrix]:
-        """The vectors of given chunks by id, as far as there are any."""
-        found: dict[int, Matrix] = {}
-        if space.vec0 and self._extension:
-            sql = f"SELECT embedding FROM {vec_table(space.id)} WHERE rowid = ?"
-            found.update(self._one_by_one(wanted, sql))
-        elif space.vec0:
-            found.update(self._from_blocks(wanted, space))
-        if has_table(self._connection, plain_table(space.id)):
-            sql = f"SELECT embedding FROM {plain_table(space.id)} WHERE chunk_id = ?"
-            found.update(self._one_by_one(wanted, sql))
-        return found
-
-    def _one_by_one(self, wanted: list[int], sql: str) -> Iterator[tuple[int, Matrix]]:
+    def vectors(self, wanted: Iterable[int], space: SpaceRow) -> dict[int, Matrix]:
+        """The vectors of given chunks by id, as far as there are any. Raises UnreadableVectorsError."""
+        table, plain = vec_table(space.id), plain_table(space.id)
+        statements = []
+        if space.vec0:
+            width = 4 * (space.dims or 0)
+            statements.append(
+                f"SELECT substr(v.vectors, 1 + r.chunk_offset * {width}, {width}) FROM {table}_rowids r "
+                f"LEFT JOIN {table}_vector_chunks00 v ON v.rowid = +r.chunk_id WHERE r.rowid = ?"
+            )
+        if has_table(self._connection, plain):
+            statements.append(f"SELECT embedding FROM {plain} WHERE chunk_id = ?")
         # A statement per row is faster than IN: planning that costs more than the look-ups.
-        for id_ in wanted:
-            for (blob,) in fetch(self._connection, sql, (id_,)):
-                yield id_, np.frombuffer(blob, dtype="<f4")
+        rows = ((id_, row) for id_ in wanted for sql in statements for row in fetch(self._connection, sql, (id_,)))
+        return {id_: _matrix(blob, 1, space)[0] for id_, (blob,) in rows}
 
-    def _from_blocks(self, wanted: list[int], space: SpaceRow) -> Iterator[tuple[int, Matrix]]:
-        marks = ",".join("?" * len(wanted))
-        table = vec_table(space.id)
-        rows = fetch(
-            self._connection,
-            f"SELECT r.rowid, r.chunk_offset, v.vectors FROM {table}_rowids r "
-            f"JOIN {table}_vector_chunks00 v ON v.rowid = r.chunk_id WHERE r.rowid IN ({marks})",
-            wanted,
-        )
-        width = space.dims or 0
-        for id_, offset, blob in rows:
-            yield int(id_), np.frombuffer(blob, dtype="<f4", count=width, offset=4 * width * int(offset))
+    def _tables(self, space: SpaceRow) -> Iterator[Iterator[tuple[Ids, Matrix]]]:
+        if space.vec0:
+            yield _vec0_blocks(self._connection, space)
+        if has_table(self._connection, plain_table(space.id)):
+            yield _plain_blocks(self._connection, space)
 
-    def _nearest(self, query: Matrix, space: SpaceRow, limit: int, where: Filter) -> dict[int, float]:
-        table = vec_table(space.id)
-        sql = f"SELECT rowid, distance FROM {table} WHERE embedding MATCH ? AND k = ?"
-        parameters: tuple[Any, ...] = (query.astype("<f4").tobytes(), limit)
-        if where:
-            allowed, values = where.chunk_ids(space.generation)
-            sql += f" AND rowid IN ({allowed})"
-            parameters += values
-        rows = fetch(self._connection, sql, parameters)
-        return {id_: 1.0 - distance for id_, distance in rows if distance is not None}
+    def _allowed(self, space: SpaceRow, where: Filter) -> Ids:
+        sql, values = where.chunk_ids(space.generation)
+        return np.array([row[0] for row in fetch(self._connection, sql, values)], dtype=np.int64)
 
-    def _scan(
-        self,
-        blocks: Iterator[tuple[NDArray[np.int64], Matrix]],
-        query: Matrix,
-        space: SpaceRow,
-        limit: int,
-        where: Filter,
-    ) -> dict[int, float]:
-        # Without the extension rows of deleted chunks cannot be taken out of vec0: the live ids decide.
-        allowed_sql, values = where.chunk_ids(space.generation)
-        allowed = np.array(
-            [row[0] for row in fetch(self._connection, allowed_sql, values)],
-            dtype=np.int64,
-        )
-        allowed.sort()
-        best_ids = np.empty(0, dtype=np.int64)
-        best = np.empty(0, dtype=np.float32)
-        for ids, vectors in blocks:
-            if vectors.shape[1] != len(query):
-                continue
-            keep = np.isin(ids, allowed, assume_unique=True)
-            best_ids = np.concatenate((best_ids, ids[keep]))
-            best = np.concatenate((best, vectors[keep] @ query))
-            if len(best) > limit:
-                top = np.argpartition(-best, limit - 1)[:limit]
-                best_ids, best = best_ids[top], best[top]
-        return dict(zip(best_ids.tolist(), best.tolist(), strict=True))
+    def _nearest(self, ids: Ids, cosines: Matrix, limit: int) -> NDArray[np.intp]:
+        """Where the highest cosines of chunks that still exist stand.
+
+        A writer without the extension cannot take the vectors of deleted chunks out of vec0.
+        """
+        wanted = limit
+        while True:
+            top = np.argsort(-cosines) if wanted >= len(ids) else np.argpartition(-cosines, wanted - 1)[:wanted]
+            sql = "SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+            live = [row[0] for row in fetch(self._connection, sql, (json.dumps(ids[top].tolist()),))]
+            top = top[np.isin(ids[top], live)]
+            if len(top) >= limit or wanted >= len(ids):
+                return top[np.argsort(-cosines[top], kind="stable")][:limit]
+            wanted *= 4
 
 
-def _plain_blocks(connection: apsw.Connection, space: int) -> Iterator[tuple[NDArray[np.int64], Matrix]]:
-    table = plain_table(space)
-    last = -1
-    while True:
-        rows = fetch(
-            connection,
-            f"SELECT chunk_id, embedding FROM {table} WHERE chunk_id > ? ORDER BY chunk_id LIMIT {_SCAN_ROWS}",
-            (last,),
-        )
-        if not rows:
-            return
-        last = rows[-1][0]
-        ids = np.array([row[0] for row in rows], dtype=np.int64)
-        vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
-        yield ids, vectors
+def _compare(blocks: Iterable[tuple[Ids, Matrix]], questions: Matrix) -> tuple[Ids, Matrix]:
+    """The ids of all rows, and the cosine of each with each question."""
+    ids, cosines = [np.empty(0, np.int64)], [np.empty((0, questions.shape[1]), np.float32)]
+    for some, vectors in blocks:
+        ids.append(some)
+        cosines.append(vectors @ questions)
+    all_ids, all_cosines = np.concatenate(ids), np.concatenate(cosines)
+    used = all_ids >= 0
+    return (all_ids, all_cosines) if used.all() else (all_ids[used], all_cosines[used])
 
 
-def _vec0_blocks(connection: apsw.Connection, space: int) -> Iterator[tuple[NDArray[np.int64], Matrix]]:
-    """Read a vec0 table's own storage: per block the rowids, which of them are in use, and the vectors."""
-    table = vec_table(space)
-    last = -1
-    while True:
-        rows = fetch(
-            connection,
-            f"SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors FROM {table}_chunks c "
-            f"JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id "
-            "WHERE c.chunk_id > ? ORDER BY c.chunk_id LIMIT 128",
-            (last,),
-        )
-        if not rows:
-            return
-        last = rows[-1][0]
-        for _, size, validity, rowids, vectors in rows:
-            used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[:size].astype(bool)
-            ids = np.frombuffer(rowids, dtype="<i8")[:size]
-            matrix = np.frombuffer(vectors, dtype="<f4").reshape(size, -1)
-            yield ids[used], matrix[used]
+def _plain_blocks(connection: apsw.Connection, space: SpaceRow) -> Iterator[tuple[Ids, Matrix]]:
+    rows = stream(connection, f"SELECT chunk_id, embedding FROM {plain_table(space.id)}")
+    while some := list(islice(rows, _PLAIN_ROWS)):
+        ids = np.array([row[0] for row in some], dtype=np.int64)
+        yield ids, _matrix(b"".join(row[1] for row in some), len(ids), space)
+
+
+def _vec0_blocks(connection: apsw.Connection, space: SpaceRow) -> Iterator[tuple[Ids, Matrix]]:
+    """A vec0 table's own storage, with -1 for the id of a row that is not in use."""
+    table = vec_table(space.id)
+    # The + takes the type from the number: the column `rowid` has none, and its index would not be used.
+    sql = (
+        f"SELECT c.validity, c.rowids, v.vectors FROM {table}_chunks c "
+        f"LEFT JOIN {table}_vector_chunks00 v ON v.rowid = +c.chunk_id"
+    )
+    for validity, rowids, vectors in stream(connection, sql):
+        ids = np.frombuffer(rowids, "<i8")
+        used = np.unpackbits(np.frombuffer(validity, np.uint8), count=len(ids), bitorder="little")
+        yield np.where(used, ids, -1), _matrix(vectors, len(ids), space)
+
+
+def _matrix(blob: bytes | None, rows: int, space: SpaceRow) -> Matrix:
+    if blob is None or len(blob) != 4 * rows * (space.dims or 0):
+        raise UnreadableVectorsError(f"a block of space {space.id} has {len(blob or b'')} bytes for {rows} vectors")
+    return np.frombuffer(blob, "<f4").reshape(rows, -1)
 
 
 def has_table(connection: apsw.Connection, name: str) -> bool:

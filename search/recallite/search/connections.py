@@ -20,7 +20,7 @@ class OpenIndex:
     def __init__(self, path: Path, extension: VectorExtension) -> None:
         self.reader = IndexReader(path, extension)
         self.keyword = KeywordIndex(self.reader.connection)
-        self.vector = VectorIndex(self.reader.connection, extension=self.reader.vec_reason is None)
+        self.vector = VectorIndex(self.reader.connection)
         self.backgrounds = Backgrounds(self.reader.connection, self.vector)
 
 

@@ -15,6 +15,7 @@ from recallite.index.filters import Filter
 from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
 from recallite.index.rows import fetch
+from recallite.index.vector import UnreadableVectorsError
 from recallite.search.background import Background
 from recallite.search.connections import OpenIndex, SearchConnections
 from recallite.search.crowding import FEWEST_NOTES, session_files
@@ -126,7 +127,7 @@ class Searcher:
             asked = replace(asked, where=asked.where.within(self.settings.sources, index.reader, now.generation))
             if _space_id(now) != _space_id(snapshot):
                 vector, reason = None, "the index was replaced while the question was embedded"
-            sides = self._candidates(index, now, asked, vector, reason)
+            sides = self._sides(index, now, asked, vector, reason)
             hits = self._hits(index, sides.scored, asked)
             pending = _pending(index, now)
             reason = sides.reason if hits or not asked.where else _nothing_there(index, now, asked.where)
@@ -161,35 +162,30 @@ class Searcher:
         folders = Folders(settings.workspace, settings.sessions_dir)
         return hits_of(index.reader.connection, chosen, asked.query, folders=folders, explain=asked.explain)
 
-    def _candidates(
-        self,
-        index: OpenIndex,
-        snapshot: Snapshot,
-        asked: _Asked,
-        vector: Vector | None,
-        reason: str | None,
+    def _sides(
+        self, index: OpenIndex, snapshot: Snapshot, asked: _Asked, vector: Vector | None, reason: str | None
     ) -> _Sides:
-        where, query = asked.where, asked.query
-        space = snapshot.space
-        cosines: dict[int, float] = {}
-        background: Background | None = None
-        if vector is not None and space is not None:
+        if vector is not None and snapshot.space is not None:
             try:
-                background = index.backgrounds.of(asked.text, vector, space)
-                cosines = self._near(index, vector, background, space, where)
-            except apsw.SQLError as error:
-                # sqlite-vec reports damage in its tables as an error of the statement.
-                vector = None
+                return self._by_both(index, snapshot, snapshot.space, asked, vector)
+            except (apsw.SQLError, UnreadableVectorsError) as error:  # a table is gone, or what is in it
                 reason = f"the vectors cannot be read ({error}): run `recallite index --force`"
-        use_keyword = self.settings.hybrid or vector is None
+        words = self._words(index, snapshot, asked.query, asked.where)
+        notes = self._notes_beside(index, asked.where, (), [hit.chunk_id for hit in words])
+        if notes is not None:
+            words = [*self._words(index, snapshot, asked.query, notes), *words]
+        return _Sides(self._keyword_only(words), "keyword", reason)
+
+    def _by_both(self, index: OpenIndex, snapshot: Snapshot, space: SpaceRow, asked: _Asked, vector: Vector) -> _Sides:
+        where, query = asked.where, asked.query
+        background = index.backgrounds.of(asked.text, vector, space)
+        cosines = self._near(index, vector, background, space, where)
+        use_keyword = self.settings.hybrid
         words = self._words(index, snapshot, query, where) if use_keyword else []
         notes = self._notes_beside(index, where, cosines.keys(), [hit.chunk_id for hit in words])
         if notes is not None:
             words = [*(self._words(index, snapshot, query, notes) if use_keyword else ()), *words]
-            if vector is not None and space is not None:
-                cosines.update(self._near(index, vector, background, space, notes))
-        if vector is None or space is None:
-            return _Sides(self._keyword_only(words), "keyword", reason)
+            cosines.update(self._near(index, vector, background, space, notes))
         missing = [hit.chunk_id for hit in words if hit.chunk_id not in cosines]
         cosines.update(index.vector.cosines(vector, missing, space=space))
         calibration = calibration_of(space.provider, space.model, space.floor, space.middle)
@@ -203,12 +199,9 @@ class Searcher:
         self, index: OpenIndex, vector: Vector, background: Background | None, space: SpaceRow, where: Filter
     ) -> dict[int, float]:
         """Cosines of the nearest chunks; in an index of several languages also of those nearest in the others."""
+        beside = [background.neutral] if background is not None and background.neutral is not None else []
         limit = self.settings.candidates
-        cosines = index.vector.search(vector, space=space, limit=limit, where=where)
-        if background is not None and background.neutral is not None:
-            others = index.vector.search(background.neutral, space=space, limit=limit, where=where)
-            cosines.update(index.vector.cosines(vector, others.keys() - cosines.keys(), space=space))
-        return cosines
+        return index.vector.search(vector, beside=beside, space=space, limit=limit, where=where)
 
     def _words(self, index: OpenIndex, snapshot: Snapshot, query: KeywordQuery, where: Filter) -> list[KeywordHit]:
         limit = self.settings.candidates

@@ -43,7 +43,7 @@ def index_of(counts: dict[str, int]) -> tuple[Backgrounds, dict[int, Any], dict[
         vectors[id_], languages[id_] = unit(vector), name
         connection.execute("INSERT INTO chunks VALUES (?, 1, ?, 1, 1, x'00', ?)", (id_, id_, TEXTS[name].format(n=id_)))
         connection.execute("INSERT INTO vectors_1 VALUES (?, ?)", (id_, vectors[id_].tobytes()))
-    return Backgrounds(connection, VectorIndex(connection, extension=False)), vectors, languages
+    return Backgrounds(connection, VectorIndex(connection)), vectors, languages
 
 
 def question(language: str) -> Any:
