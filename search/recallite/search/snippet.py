@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from recallite.index.keyword import KeywordQuery
@@ -103,12 +104,21 @@ def _folded(text: str) -> tuple[str, list[int]]:
     pieces: list[str] = []
     origin: list[int] = []
     for at, character in enumerate(text):
-        piece = character.lower() if character.isascii() else fold(character)
-        if unicodedata.combining(character) or not piece:
-            continue
+        piece = _folded_character(character)
         pieces.append(piece)
-        origin.extend([at] * len(piece))
+        if len(piece) == 1:
+            origin.append(at)
+        else:
+            origin.extend([at] * len(piece))
     return "".join(pieces), origin
+
+
+@lru_cache(maxsize=8192)
+def _folded_character(character: str) -> str:
+    """Empty for what only changes the character before it. Remembered: a text has few different characters."""
+    if character.isascii():
+        return character.lower()
+    return "" if unicodedata.combining(character) else fold(character)
 
 
 def _best_window(spots: list[_Spot], limit: int, room: int) -> int:
