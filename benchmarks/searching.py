@@ -19,6 +19,7 @@ from recallite import MemorySearch, load_settings
 from recallite.embeddings.choice import ProviderChoice
 from recallite.embeddings.options import ProviderOptions
 from recallite.index.connection import IndexReader
+from recallite.index.extension import VectorExtension
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, vec_table
 from recallite.search.questions import QuestionEmbedder
@@ -47,6 +48,7 @@ def run() -> Report:
         queue.close()
         queries = _queries()
         reader = IndexReader(agent.index_path)
+        assert VectorExtension().load(reader.connection) is None
         with reader.reading():
             snapshot = reader.snapshot()
         assert snapshot.space is not None

@@ -13,7 +13,6 @@ from recallite.arguments import a_count, a_text, agent_settings
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.errors import RecalliteError
-from recallite.index.extension import extension_of
 from recallite.index.filters import Filter
 from recallite.search.connections import SearchConnections
 from recallite.search.fusion import Weights
@@ -45,10 +44,9 @@ class MemorySearch:
     ) -> None:
         """`agent` None is the default agent; `config` None finds openclaw.json as the command line does."""
         self.settings = agent_settings(settings if settings is not None else load_settings(config).agent(agent))
-        self._extension = extension_of(self.settings)
         self._sessions: set[str] = set()
         self._choice = choose_provider(self.settings)
-        self._connections = SearchConnections(self.settings.index_path, self._extension)
+        self._connections = SearchConnections(self.settings.index_path)
         self._questions = QuestionEmbedder(self._choice, fallback=choose_fallback(self.settings))
         self._searcher = Searcher(_search_settings(self.settings), self._connections, self._questions)
 
@@ -148,7 +146,7 @@ class MemorySearch:
 
         queue = self._queue() if look_at_queue else None
         try:
-            return agent_status(self.settings, self._choice, self._extension, queue)
+            return agent_status(self.settings, self._choice, queue)
         finally:
             if queue is not None:
                 queue.close()

@@ -179,13 +179,14 @@ class VectorState:
     """Whether vectors can be searched, and through what."""
 
     state: Literal["ready", "missing", "disabled", "none"]
-    """`missing`: no extension, vectors are scanned in process; `none`: nothing embedded yet."""
+    """`missing`: no extension, vectors go to a plain table; `none`: nothing embedded yet."""
     reason: str | None = None
     dims: int | None = None
     indexed: int = 0
     pending: int = 0
     failed: int = 0
     engine: Literal["sqlite-vec", "numpy"] | None = None
+    """Whose table new vectors are written to: that of sqlite-vec, or a plain one. Both are read with numpy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 import apsw
 
 from recallite.errors import IndexDamagedError, IndexMissingError, IndexUnusableError
-from recallite.index.extension import VectorExtension
 from recallite.index.readonly import ReadOnlyDatabase
 from recallite.index.rows import fetch
 from recallite.index.schema import check_header
@@ -53,14 +52,12 @@ class Snapshot:
 class IndexReader:
     """A read-only connection to an index, for one thread; see `SearchConnections` for more."""
 
-    def __init__(self, path: Path, extension: VectorExtension | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         """Raises IndexMissingError, ForeignIndexError, IndexVersionError, IndexDamagedError."""
         check_header(path)
         self.path = path
         try:
             self.database = ReadOnlyDatabase(path)
-            self.vec_reason = (extension or VectorExtension()).load(self.database.connection)
-            """Why vec0 cannot be used here; None when it can."""
             with self.reading() as connection:
                 version = connection.execute("PRAGMA user_version").fetchall()[0][0]
         except (apsw.CorruptError, apsw.NotADBError) as error:

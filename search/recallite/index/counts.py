@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recallite.index.connection import FAILOVER, TROUBLE, IndexReader, SpaceRow, noted_reason, space_row
+from recallite.index.extension import VectorExtension
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, plain_table, vec_table
 from recallite.index.vector import has_table
@@ -54,9 +55,10 @@ class IndexCounts:
     rebuild: str | None
     last_success: float | None
     vec_reason: str | None
+    """Why vec0 cannot be written here; None when it can."""
 
 
-def count(reader: IndexReader) -> IndexCounts:
+def count(reader: IndexReader, extension: VectorExtension) -> IndexCounts:
     """Read everything in one transaction, so that the numbers fit each other."""
     with reader.reading() as connection:
         snapshot = reader.snapshot()
@@ -91,7 +93,7 @@ def count(reader: IndexReader) -> IndexCounts:
             provider_trouble=noted_reason(connection, TROUBLE),
             rebuild=_rebuild(reader, snapshot.generation, space),
             last_success=_last_success(reader),
-            vec_reason=reader.vec_reason,
+            vec_reason=extension.load(connection),
         )
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from recallite.errors import ClosedError
 from recallite.index.connection import IndexReader
-from recallite.index.extension import VectorExtension
 from recallite.index.keyword import KeywordIndex
 from recallite.index.vector import VectorIndex
 from recallite.search.background import Backgrounds
@@ -17,8 +16,8 @@ from recallite.search.background import Backgrounds
 class OpenIndex:
     """A connection with its two sides."""
 
-    def __init__(self, path: Path, extension: VectorExtension) -> None:
-        self.reader = IndexReader(path, extension)
+    def __init__(self, path: Path) -> None:
+        self.reader = IndexReader(path)
         self.keyword = KeywordIndex(self.reader.connection)
         self.vector = VectorIndex(self.reader.connection)
         self.backgrounds = Backgrounds(self.reader.connection, self.vector)
@@ -27,9 +26,8 @@ class OpenIndex:
 class SearchConnections:
     """Opens an index when a thread first asks, and again when the file was replaced or the process forked."""
 
-    def __init__(self, path: Path, extension: VectorExtension) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._extension = extension
         self._pid = os.getpid()
         self._open: dict[int, OpenIndex] = {}
         self._lock = threading.Lock()
@@ -49,7 +47,7 @@ class SearchConnections:
             self._drop_ended_threads()
             if self._closed:
                 raise ClosedError("this MemorySearch is closed")
-            return self._open.setdefault(me, OpenIndex(self._path, self._extension))
+            return self._open.setdefault(me, OpenIndex(self._path))
 
     def _check_process(self) -> None:
         if self._pid == os.getpid():

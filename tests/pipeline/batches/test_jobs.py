@@ -34,7 +34,8 @@ def test_the_vectors_are_those_of_ordinary_requests(served, make_lab) -> None:
     from recallite.index.extension import VectorExtension
 
     def vectors() -> dict[str, bytes]:
-        reader = IndexReader(served.settings.index_path, VectorExtension())
+        reader = IndexReader(served.settings.index_path)
+        assert VectorExtension().load(reader.connection) is None
         snapshot = reader.snapshot()
         assert snapshot.space is not None
         sql = f"SELECT c.text, v.embedding FROM chunks_vec_{snapshot.space.id} v JOIN chunks c ON c.id = v.rowid"
