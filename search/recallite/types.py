@@ -32,6 +32,8 @@ class ScoreParts:
     """FTS5's rank: negative, lower is better."""
     exact: bool = False
     """Whether the chunk holds every term of the query."""
+    likeness: int = 0
+    """With every term: 2 the query stands in it as it was asked, 1 each word does, 0 one in another spelling."""
     keyword_rank: int | None = None
     """Place among the keyword candidates, from 1; None where it is no candidate of that side."""
     vector_rank: int | None = None
@@ -41,7 +43,7 @@ class ScoreParts:
     text_weight: float = 0.0
     """What the keyword side weighed in it, out of 1; with weighted fusion `merged` is the sum by these weights."""
     lifted: float | None = None
-    """With every term: what `merged` became, to stand above the best hit without; None where there was none."""
+    """With every term: what `merged` became, to stand above the best hit less like the query; None without such."""
     age_days: int | None = None
     """With temporal decay: the age that counted; None for what never ages."""
     decay: float = 1.0

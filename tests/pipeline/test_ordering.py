@@ -248,7 +248,7 @@ def test_the_command_tells_what_a_hit_was_lifted_to(lab: Any) -> None:
     found = lab.run("search", "--explain", "printer in the cellar").stdout
 
     score, merged, weight, lifted = re.search(
-        r"(\S+) memory/a.md.*\n.* merged (\S+) \(words weigh (\S+)\), lifted above those without every term (\S+)\n",
+        r"(\S+) memory/a.md.*\n.* merged (\S+) \(words weigh (\S+)\), lifted above those less like the query (\S+)\n",
         found,
     ).groups()
     assert score == lifted > merged and weight == "0.30"

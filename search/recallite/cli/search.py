@@ -49,19 +49,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+_LIKENESS = (", every term, one in another spelling", ", every term", ", every term, all as it was asked")
+
+
 def _explained(parts: ScoreParts) -> str:
     """The score's parts in the order in which they came about; what had no effect is left out."""
     keyword = f"keyword {parts.keyword:.3f}"
     if parts.bm25 is not None:
         place = f"#{parts.keyword_rank}, " if parts.keyword_rank is not None else ""
-        keyword += f" ({place}bm25 {parts.bm25:.2f}{', every term' if parts.exact else ''})"
+        keyword += f" ({place}bm25 {parts.bm25:.2f}{_LIKENESS[parts.likeness] if parts.exact else ''})"
     vector = f"vector {parts.vector:.3f}"
     if parts.cosine is not None:
         place = f"#{parts.vector_rank}, " if parts.vector_rank is not None else ""
         vector += f" ({place}cosine {parts.cosine:.3f})"
     steps = [keyword, vector, f"merged {parts.merged:.3f} (words weigh {parts.text_weight:.2f})"]
     if parts.lifted is not None:
-        steps.append(f"lifted above those without every term {parts.lifted:.3f}")
+        steps.append(f"lifted above those less like the query {parts.lifted:.3f}")
     if parts.age_days is not None:
         steps.append(f"{parts.age_days} days old: × {parts.decay:.2f}")
     if parts.gave_way < 1:

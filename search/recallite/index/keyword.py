@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
@@ -12,11 +12,12 @@ import apsw
 from recallite.index.filters import Filter
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table
-from recallite.index.tokens import plain
+from recallite.index.spelling import FOLDED, Asked
 
 _COMMON_SHARE = 0.5
 """FTS5 gives terms of more than half the rows no weight; ranking by them costs time and says nothing."""
 _OTHER_SPELLING = 0.95
+"""What a chunk with all terms scores that spells one of them otherwise, beside one that does not."""
 _RANK_SHARE, _PHRASE_SHARE = 0.35, 0.10
 """Parts of the score that come from FTS5's rank and from an exact phrase; the rest is coverage."""
 
@@ -49,22 +50,26 @@ class KeywordQuery:
     """All terms in a row, when there are several."""
     related: tuple[Related, ...] = ()
     literal: str = ""
-    spelling: bool = False
-    """Whether the signs in `literal` matter: chunks that hold it as it is come first (`C++`, `a->b`)."""
-    words: tuple[str, ...] = ()
-    """The words of the query as they are spelt (`tokens.plain`); empty when no other spelling is to be told apart."""
+    signed: bool = False
+    """Whether there are signs in `literal`: it is looked for as it is when nothing else is found."""
+    asked: Asked = field(default_factory=Asked)
+    """The query as it is spelt; of the chunks with all terms those come first that hold it so."""
     distinctive: bool = True
     """Whether holding every term says much; false when only a common word was left of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordHit:
-    """A chunk that holds at least one term. `score` is 0..1; `bm25` is FTS5's rank, lower is better."""
+    """A chunk that holds at least one term. `score` is 0..1; `bm25` is FTS5's rank, lower is better.
+
+    An `exact` one holds all terms, `likeness` says in which spelling (see `recallite.index.spelling`).
+    """
 
     chunk_id: int
     score: float
     bm25: float
     exact: bool
+    likeness: int = FOLDED
 
 
 class KeywordIndex:
@@ -85,47 +90,41 @@ class KeywordIndex:
         wanted = (*query.terms, *(related.term for related in query.related))
         frequency = {term: self._frequency(term, generation) for term in wanted}
         weights = [math.log1p((total - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in query.terms]
-        rows: dict[int, tuple[float, tuple[float, ...]]] = {}
-        phrase_rows: set[int] = set()
+        full = (1.0,) * len(query.terms)
         everything = " AND ".join(t.fts for t in query.terms)
+        ranks = {id_: rank for id_, rank, _ in self._match(everything, generation, limit, where)}
+        likeness = self._likeness(ranks, query)
+        if len(ranks) >= limit and min(likeness.values()) < query.asked.most:
+            # A crowd in another spelling may have kept out what is spelt as it was asked.
+            spelt = self._match(everything, generation, limit, where, asked=query.asked)
+            ranks.update((id_, rank) for id_, rank, _ in spelt)
+        phrase_rows: set[int] = set()
         if query.phrase is not None:
             found = self._match(f"{query.phrase.fts} AND ({everything})", generation, limit, where)
             phrase_rows = {id_ for id_, _, _ in found}
-        spelt: list[tuple[int, float, int]] = []
-        if query.spelling:
-            spelt = self._match(everything, generation, limit, where, holding=query.literal)
-            rows.update((id_, (rank, (1.0,) * len(query.terms))) for id_, rank, _ in spelt)
-        full = (1.0,) * len(query.terms)
-        if len(query.terms) > 1:
-            rows.update((id_, (rank, full)) for id_, rank, _ in self._match(everything, generation, limit, where))
+        rows = {id_: (rank, full) for id_, rank in ranks.items()}
         for id_, rank, held in self._any_term(query, frequency, total, generation, limit, where):
             rows.setdefault(id_, (rank, held))
         # A short note with the phrase can have hundreds of chunks before it that name the words more often. The rank
         # that FTS5 gives a phrase is of another scale; that of the words is at best that of the last of those chunks.
         last = max((rank for rank, _ in rows.values()), default=0.0)
         rows.update((id_, (last, full)) for id_ in phrase_rows if id_ not in rows)
+        likeness.update(
+            self._likeness([i for i, (_, held) in rows.items() if held == full and i not in likeness], query)
+        )
         hits = [
-            _hit(id_, rank, held, weights, phrase=id_ in phrase_rows, query=query) for id_, (rank, held) in rows.items()
+            _hit(id_, rank, held, weights, phrase=id_ in phrase_rows, likeness=likeness.get(id_), query=query)
+            for id_, (rank, held) in rows.items()
         ]
-        verbatim = {id_ for id_, _, _ in spelt}
-        hits = [replace(hit, score=0.5 + hit.score / 2) if hit.chunk_id in verbatim else hit for hit in hits]
-        if query.words:
-            hits = self._as_spelt(hits, query.words)
-        if not hits and query.spelling:
+        if not hits and query.signed:
             return self._literal(query.literal, generation, limit, where)
-        return sorted(hits, key=lambda hit: (not hit.exact, -hit.score, hit.chunk_id))
+        return sorted(hits, key=lambda hit: (not hit.exact, -hit.likeness, -hit.score, hit.chunk_id))
 
-    def _as_spelt(self, hits: list[KeywordHit], words: Sequence[str]) -> list[KeywordHit]:
-        """Hits with every term score a little less where a word is spelt otherwise, such as without its accents."""
-        ordered = []
-        for hit in hits:
-            if hit.exact:
-                rows = fetch(self._connection, "SELECT text FROM chunks WHERE id = ?", (hit.chunk_id,))
-                text = plain(rows[0][0]) if rows else ""
-                if not all(word in text for word in words):
-                    hit = replace(hit, score=hit.score * _OTHER_SPELLING)
-            ordered.append(hit)
-        return ordered
+    def _likeness(self, chunk_ids: Iterable[int], query: KeywordQuery) -> dict[int, int]:
+        sql = "SELECT text FROM chunks WHERE id = ?"
+        return {
+            id_: query.asked.likeness(text) for id_ in chunk_ids for (text,) in fetch(self._connection, sql, (id_,))
+        }
 
     def _any_term(
         self,
@@ -157,23 +156,27 @@ class KeywordIndex:
         return found
 
     def _match(
-        self, expression: str, generation: int, limit: int, where: Filter, *, holding: str | None = None
+        self, expression: str, generation: int, limit: int, where: Filter, *, asked: Asked | None = None
     ) -> list[tuple[int, float, int]]:
-        """Rows in the order of their rank; `holding` narrows them to those with this very text."""
+        """Rows in the order of their rank; with `asked` only those that hold its words so, the whole of it first."""
         table = fts_table(generation)
         sql = f"SELECT {table}.rowid, rank, recallite_matched({table}) FROM {table}"
         parameters: list[Any] = [expression]
-        if holding is not None:
+        order = "rank"
+        if asked is not None:
             sql += f" JOIN chunks ON chunks.id = {table}.rowid"
         sql += f" WHERE {table} MATCH ?"
-        if holding is not None:
-            sql += " AND instr(chunks.text, ?) > 0"
-            parameters.append(holding)
         if where:
             allowed, values = where.chunk_ids(generation)
             sql += f" AND +{table}.rowid IN ({allowed})"  # the + keeps SQLite from a look-up per allowed row
             parameters.extend(values)
-        sql += " ORDER BY rank LIMIT ?"
+        if asked is not None:
+            for word in asked.words:
+                sql += f" AND ({' OR '.join(['instr(chunks.text, ?) > 0'] * len(word.forms))})"
+                parameters.extend(word.forms)
+            order = "instr(chunks.text, ?) = 0, rank"
+            parameters.append(asked.literal)
+        sql += f" ORDER BY {order} LIMIT ?"
         return fetch(self._connection, sql, (*parameters, limit))
 
     def _literal(self, text: str, generation: int, limit: int, where: Filter) -> list[KeywordHit]:
@@ -212,17 +215,28 @@ class KeywordIndex:
 
 
 def _hit(
-    id_: int, rank: float, held: Sequence[float], weights: Sequence[float], *, phrase: bool, query: KeywordQuery
+    id_: int,
+    rank: float,
+    held: Sequence[float],
+    weights: Sequence[float],
+    *,
+    phrase: bool,
+    likeness: int | None,
+    query: KeywordQuery,
 ) -> KeywordHit:
+    """`likeness` is None for a chunk that lacks a term."""
     whole = sum(weights)
-    full = all(share == 1.0 for share in held)
+    full = likeness is not None
     covered = sum(share * weight for share, weight in zip(held, weights, strict=True))
     coverage = 1.0 if full else (covered / whole if whole > 0 else 0.0)
     strength = abs(rank) / (1.0 + abs(rank)) if math.isfinite(rank) else 0.0
     score = coverage * (1.0 - _RANK_SHARE - _PHRASE_SHARE + _RANK_SHARE * strength)
     if full and (phrase or query.phrase is None):
         score += _PHRASE_SHARE
-    return KeywordHit(id_, min(1.0, max(score, 1e-6)), rank, full and (query.distinctive or phrase))
+    if likeness == FOLDED:
+        score *= _OTHER_SPELLING
+    exact = full and (query.distinctive or phrase)
+    return KeywordHit(id_, min(1.0, max(score, 1e-6)), rank, exact, likeness or FOLDED)
 
 
 def _matched(api: apsw.FTS5ExtensionApi, *arguments: object) -> int:

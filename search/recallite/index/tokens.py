@@ -53,8 +53,8 @@ def fold(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Case and ways of composing characters folded away, accents and widths kept: for comparing spellings."""
-    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+    """Case and ways of composing characters folded away, accents, ß and widths kept: for comparing spellings."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.lower())
 
 
 def _pairs(match: re.Match[str]) -> str:

@@ -47,10 +47,10 @@ def fuse(
 ) -> list[Scored]:
     """All candidates, best first; `calibrated` are the vector scores (0..1) of the `cosines`.
 
-    A hit that holds every term of the query is never below one that does not, unless the weights leave the
-    keyword side out: where the weighted sum would put it below, its score is lifted into the room between
-    the best of the others and 1, in the order of their sums. Chunks of another language than the question
-    (`foreign`) cannot hold its words: without any, their score is that of the vector alone.
+    A hit that holds every term of the query is never below one that does not, and one that holds them as they were
+    asked never below one in another spelling, unless the weights leave the keyword side out: its score is lifted
+    into the room between the best of the others and 1, in the order of the sums. Chunks of another language than the
+    question (`foreign`) cannot hold its words: without any, their score is that of the vector alone.
     """
     by_id = {hit.chunk_id: hit for hit in keyword}
     ids = by_id.keys() | cosines.keys()
@@ -59,27 +59,38 @@ def fuse(
     weights = _supported(weights, text)
     alone = {id_ for id_ in foreign if text[id_] == 0} if weights.vector > 0 and fusion == "weighted" else set()
     base = _reciprocal_ranks(vector, text, weights) if fusion == "rrf" else _sums(vector, text, weights, alone)
-    exact = {id_ for id_ in ids if id_ in by_id and by_id[id_].exact and weights.text > 0}
-    ceiling = max((base[id_] for id_ in ids - exact), default=0.0)
+    exact = {id_: by_id[id_].likeness for id_ in by_id if by_id[id_].exact} if weights.text > 0 else {}
+    lifted = _lifted(base, exact)
     places = _places(text), _places(vector)
     scored = []
     for id_ in ids:
-        lifted = min(1.0, ceiling + (1.0 - ceiling) * base[id_]) if id_ in exact and ceiling > 0 else None
-        score = lifted if lifted is not None else base[id_]
         parts = ScoreParts(
             text[id_],
             vector[id_],
             cosines.get(id_),
             by_id[id_].bm25 if id_ in by_id else None,
             id_ in exact,
+            exact.get(id_, 0),
             keyword_rank=places[0].get(id_),
             vector_rank=places[1].get(id_),
             merged=base[id_],
             text_weight=0.0 if id_ in alone else weights.text,
-            lifted=lifted,
+            lifted=lifted.get(id_),
         )
-        scored.append(Scored(id_, min(1.0, max(0.0, score)), parts))
+        scored.append(Scored(id_, min(1.0, max(0.0, lifted.get(id_, base[id_]))), parts))
     return in_order(scored)
+
+
+def _lifted(base: Mapping[int, float], exact: Mapping[int, int]) -> dict[int, float]:
+    """The scores of exact hits where there are others below them; `exact` says how like the query each is."""
+    lifted: dict[int, float] = {}
+    ceiling = max((base[id_] for id_ in base.keys() - exact.keys()), default=0.0)
+    for likeness in sorted(set(exact.values())):
+        alike = [id_ for id_ in exact if exact[id_] == likeness]
+        if ceiling > 0:
+            lifted.update((id_, min(1.0, ceiling + (1.0 - ceiling) * base[id_])) for id_ in alike)
+        ceiling = max(ceiling, *(lifted.get(id_, base[id_]) for id_ in alike))
+    return lifted
 
 
 def _supported(weights: Weights, text: Mapping[int, float]) -> Weights:
@@ -96,8 +107,8 @@ def _supported(weights: Weights, text: Mapping[int, float]) -> Weights:
 
 
 def in_order(scored: Iterable[Scored]) -> list[Scored]:
-    """Best first; of equals the exact ones, then the older chunk."""
-    return sorted(scored, key=lambda s: (-s.score, not s.parts.exact, s.chunk_id))
+    """Best first; of equals the exact ones, then those more like the query, then the older chunk."""
+    return sorted(scored, key=lambda s: (-s.score, not s.parts.exact, -s.parts.likeness, s.chunk_id))
 
 
 def _places(side: Mapping[int, float]) -> dict[int, int]:

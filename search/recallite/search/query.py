@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from recallite.index.keyword import KeywordQuery, Related, Term
-from recallite.index.tokens import UNSPACED_RUN, fold, plain, split_scripts, tokens
+from recallite.index.spelling import LONGEST, SIGN, asked_of, stripped
+from recallite.index.tokens import UNSPACED_RUN, fold, split_scripts, tokens
 from recallite.search.stopwords import STOP_PAIRS, STOP_WORDS
 
 MAX_TERMS = 32
@@ -16,13 +16,8 @@ MAX_CHARACTERS = 10_000
 _PART_SHARE, _STEM_SHARE = 0.3, 0.8
 """What holding a part of a joined word, or another form of a word, counts beside the word itself."""
 _LEAST_STEM = 4
-_SIGN = re.compile(r"[^\w\s]")
-_EDGES = string.punctuation + "“”‘’„‚«»‹›…–—¿¡。、，！？；：「」『』（）【】《》"
-_MOST_SPELT = 4
-"""Words; in a longer query the spelling of one is not looked at: few chunks hold all of them."""
-_LONGEST_SPELLING = 200
-"""Characters; a longer query with signs in it is not looked for as it is spelt."""
 _ENDING = re.compile(r"(?:ings?|ed|es|s|e|er|ers|en|em|ly|ies|y|ung|ungen|ment|ments|ation|ations|ions?)$")
+_NAME_SIGN = re.compile(r"[^\w\s'’-]|_")
 _IDENTIFIER = re.compile(r"\d|[_./\\:@#-]\w|[a-z][A-Z]|[A-Z]{2}")
 """What names a thing rather than describes it: digits, joined words, camelCase, capitals."""
 
@@ -35,31 +30,38 @@ def parse_query(text: str) -> KeywordQuery:
     term: its parts in a row. Runs of scripts without spaces (Chinese, Japanese, …) become pairs of characters.
     """
     text = text[:MAX_CHARACTERS]
-    atoms = [part for word in text.split() for part in split_scripts(fold(word)) if tokens(part)]
+    atoms: list[str] = []
     terms: dict[str, Term] = {}
     stopped: dict[str, Term] = {}
-    for atom in atoms:
-        if UNSPACED_RUN.fullmatch(atom):
-            _add_pairs(atom, terms, stopped)
-            continue
-        term = _term(tokens(atom))
-        (stopped if len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS else terms)[term.fts] = term
+    words: dict[str, set[str]] = {}
+    for word in text.split():
+        bare = stripped(word)
+        parts = [part for part in split_scripts(fold(word)) if tokens(part)]
+        atoms.extend(parts)
+        found = words.setdefault(bare, set()) if bare else set()
+        for part in parts:
+            found.update(_add(part, terms, stopped, signed=bool(SIGN.search(bare))))
     dropped = bool(terms) and bool(stopped)
     chosen = list((terms or stopped).values())[:MAX_TERMS]
     phrase = _phrase(atoms)
     if phrase is not None and len(chosen) == 1 and chosen[0].fts == phrase.fts:
         phrase = None
-    stripped = text.strip().replace("\0", "")
-    words = tuple(word for word in (plain(word).strip(_EDGES) for word in text.split()) if word)
+    literal = text.strip().replace("\0", "")
+    kept = {term.fts for term in chosen}
     return KeywordQuery(
         terms=tuple(chosen),
         phrase=phrase,
         related=tuple(_related(chosen))[:MAX_TERMS],
-        literal=stripped,
-        spelling=len(stripped) <= _LONGEST_SPELLING and bool(_SIGN.search(stripped)),
-        words=words if len(words) <= _MOST_SPELT else (),
-        distinctive=not dropped or len(chosen) > 1 or bool(_IDENTIFIER.search(text)),
+        literal=literal,
+        signed=len(literal) <= LONGEST and bool(SIGN.search(literal)),
+        asked=asked_of(literal, [word for word, found in words.items() if not found or found & kept]),
+        distinctive=not dropped or len(chosen) > 1 or bool(_IDENTIFIER.search(text)) or _names(words),
     )
+
+
+def _names(words: Iterable[str]) -> bool:
+    """Whether a word names a thing by its signs: `C++`, `.NET`, `$HOME`."""
+    return any(_NAME_SIGN.search(word) for word in words)
 
 
 def _phrase(atoms: list[str]) -> Term | None:
@@ -100,12 +102,20 @@ def _stem(token: str) -> str | None:
     return stem if len(stem) >= _LEAST_STEM else token
 
 
-def _add_pairs(folded: str, terms: dict[str, Term], stopped: dict[str, Term]) -> None:
-    if len(folded) == 1:
-        terms[folded] = Term(f'"{folded}"*', (f"{folded}*",))
-        return
-    for token in tokens(folded):
-        (stopped if token in STOP_PAIRS else terms).setdefault(token, _one(token))
+def _add(atom: str, terms: dict[str, Term], stopped: dict[str, Term], *, signed: bool) -> Iterator[str]:
+    """Put the terms of one piece where they belong; their FTS5 strings."""
+    if not UNSPACED_RUN.fullmatch(atom):
+        term = _term(tokens(atom))
+        small = len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS and not signed
+        (stopped if small else terms)[term.fts] = term
+        yield term.fts
+    elif len(atom) == 1:
+        terms[atom] = Term(f'"{atom}"*', (f"{atom}*",))
+        yield terms[atom].fts
+    else:
+        for token in tokens(atom):
+            (stopped if token in STOP_PAIRS else terms).setdefault(token, _one(token))
+            yield _one(token).fts
 
 
 def _term(row: list[str]) -> Term:

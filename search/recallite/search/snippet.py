@@ -9,16 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recallite.index.keyword import KeywordQuery
-from recallite.index.tokens import UNSPACED_RUN, fold, plain
+from recallite.index.spelling import SIGN, bounded, is_told_apart, stripped
+from recallite.index.tokens import fold
 
 MAX_CHARACTERS = 700
 _BOUNDARY = re.compile(r"[\r\n]+|(?<=[.!?。！？])\s*|\s+")
 _REACH = 120
 _MOST_ASKED = 32
-_SIGN = re.compile(r"[^\w\s]|_")
-_AROUND = "\"'()[]{}“”‘’„‚«»‹›…–—¿¡、。，！？；：「」『』（）【】《》"
-_AFTER = ".,;:!?"
-"""What stands around a word in a sentence, and does not belong to it."""
 
 
 class _Spot(NamedTuple):
@@ -65,36 +62,26 @@ def _verbatim(text: str, literal: str) -> Iterator[_Spot]:
     """Every place where the query, or a word of it that folding makes like others, stands as it was asked."""
     whole = literal.split()
     shouted = len(whole) > 1 and literal == literal.upper()  # capitals that say nothing about a single word
-    words = (word.strip(_AROUND).rstrip(_AFTER) for word in whole)
+    words = (stripped(word) for word in whole)
     asked = [(_SPELT, word) for word in dict.fromkeys(words) if word and _is_spelt(word, shouted=shouted)]
-    if len(whole) > 1 or _SIGN.search(literal):  # a single word is a term, or spelt
+    if len(whole) > 1 or SIGN.search(literal):  # a single word is a term, or spelt
         asked.append((_LITERAL, literal))
     for number, (kind, wanted) in enumerate(asked[-_MOST_ASKED:]):
         case = re.NOFLAG if _has_capitals(wanted) and not shouted else re.IGNORECASE
         forms = {unicodedata.normalize(form, wanted): None for form in ("NFC", "NFD")}
-        pattern = "|".join(_bounded(form) for form in (wanted, *forms))
+        pattern = "|".join(bounded(form) for form in (wanted, *forms))
         for match in re.finditer(pattern, text, case):
             yield _Spot(match.start(), match.end(), kind, number)
 
 
 def _is_spelt(word: str, *, shouted: bool) -> bool:
     """Whether the word's folded form is that of other words, too: `C++` and `C`, `café` and `cafe`, `IT` and `it`."""
-    return bool(_SIGN.search(word)) or plain(word) != fold(word) or (_has_capitals(word) and not shouted)
+    return is_told_apart(word) or (_has_capitals(word) and not shouted)
 
 
 def _has_capitals(text: str) -> bool:
     """Whether a word in it has a capital that does not merely begin it."""
     return any(character.isupper() for word in text.split() for character in word[1:])
-
-
-def _bounded(wanted: str) -> str:
-    """A pattern for the text where it is no part of a longer word."""
-    before, after = (r"(?<![^\W_])" if _is_bound(wanted[0]) else ""), (r"(?![^\W_])" if _is_bound(wanted[-1]) else "")
-    return f"{before}{re.escape(wanted)}{after}"
-
-
-def _is_bound(character: str) -> bool:
-    return character.isalnum() and UNSPACED_RUN.match(character) is None
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
