@@ -33,7 +33,7 @@ class ScoreParts:
     exact: bool = False
     """Whether the chunk holds every term of the query."""
     likeness: int = 0
-    """With every term: 2 the query stands in it as it was asked, 1 each word does, 0 one in another spelling."""
+    """With every term: 4 the query stands in it as asked, 2 each word does, 3 and 1 the same in other capitals."""
     keyword_rank: int | None = None
     """Place among the keyword candidates, from 1; None where it is no candidate of that side."""
     vector_rank: int | None = None

@@ -157,3 +157,63 @@ def test_any_piece_of_a_text_without_spaces_is_found_where_it_stands(lab: Any, l
         found = [hit.path for hit in memory.search(piece, max_results=200).hits]
         holding = {f"memory/{number}.md" for number, text in enumerate(texts) if piece in text}
         assert set(found[: len(holding)]) == holding, piece
+
+
+CROWDS = {
+    "Maße": "Masse", "café": "cafe", "schön": "schon", "résumé": "resume", "Nguyễn": "Nguyen", "ＡＢ": "ab", "λόγος": "λογος",
+    "__init__": "init", "_key": "key", "C++": "C", "C# code": "C code", "$HOME": "home", ".NET": "net", "IT": "it", "(zed)": "zed",
+    "schöne Grüße": "schone Grusse", "夷山看": "山看夷山",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["test-64", None])
+def test_what_is_spelt_as_it_was_asked_is_first_in_a_crowd_of_shorter_notes_with_another_spelling(
+    lab: Any, model: str | None
+) -> None:
+    lab.model = model
+    for number, (asked, other) in enumerate(CROWDS.items()):
+        words = "The router was moved to the new shelf and the logs were sent to the office, then we had coffee. " * 3
+        lab.note(f"memory/{number}/asked.md", f"# Notes\n\n{words}\nAnd {asked} is here. {words}\n")
+        for copy in range(210):
+            lab.note(f"memory/{number}/{copy}.md", f"{other} {copy}\n")
+    lab.index()
+    memory = lab.memory()
+
+    first = {asked: memory.search(asked, max_results=1).hits[0].path for asked in CROWDS}
+
+    assert first == {asked: f"memory/{number}/asked.md" for number, asked in enumerate(CROWDS)}
+
+
+def test_what_was_asked_without_accents_is_found_in_a_crowd_with_them(lab: Any) -> None:
+    lab.model = None
+    for number in range(210):
+        lab.note(f"memory/{number}.md", f"Maße {number}")
+    lab.note(
+        "memory/asked.md", "a long note that names Masse once, and much else besides, to be longer than the others"
+    )
+    lab.index()
+
+    assert lab.paths("Masse")[0] == "memory/asked.md"
+
+
+@pytest.mark.parametrize("model", ["test-64", None])
+def test_a_query_as_a_whole_is_before_its_words_apart(lab: Any, model: str | None) -> None:
+    lab.model = model
+    lab.note("memory/apart.md", "fast red, lane")
+    lab.note("memory/whole.md", f"He took the red\nfast lane home. {'And he did much else, as on most days. ' * 9}")
+    lab.index()
+
+    hits = lab.search("red fast lane", explain=True).hits
+
+    assert [hit.path for hit in hits] == ["memory/whole.md", "memory/apart.md"]
+    assert [hit.parts.likeness for hit in hits] == [4, 2]
+
+
+def test_capitals_that_name_a_thing_count_and_shouting_does_not(lab: Any) -> None:
+    lab.model = None
+    lab.note("memory/small.md", "who said it")
+    lab.note("memory/name.md", "a letter of the WHO about IT, and what else there was to tell of on that day")
+    lab.index()
+
+    assert lab.paths("WHO")[0] == lab.paths("IT")[0] == "memory/name.md"
+    assert lab.paths("who said it") == lab.paths("WHO SAID IT") == ["memory/small.md"]

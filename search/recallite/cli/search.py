@@ -49,7 +49,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-_LIKENESS = (", every term, one in another spelling", ", every term", ", every term, all as it was asked")
+_LIKENESS = (
+    ", every term, one in another spelling",
+    ", every term, one in other capitals",
+    ", every term",
+    ", every term, as it was asked in other capitals",
+    ", every term, as it was asked",
+)
 
 
 def _explained(parts: ScoreParts) -> str:

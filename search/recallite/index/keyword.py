@@ -18,6 +18,7 @@ _COMMON_SHARE = 0.5
 """FTS5 gives terms of more than half the rows no weight; ranking by them costs time and says nothing."""
 _OTHER_SPELLING = 0.95
 """What a chunk with all terms scores that spells one of them otherwise, beside one that does not."""
+_HOLDS = "(instr(chunks.text, ?) > 0)"
 _RANK_SHARE, _PHRASE_SHARE = 0.35, 0.10
 """Parts of the score that come from FTS5's rank and from an exact phrase; the rest is coverage."""
 
@@ -172,10 +173,11 @@ class KeywordIndex:
             parameters.extend(values)
         if asked is not None:
             for word in asked.words:
-                sql += f" AND ({' OR '.join(['instr(chunks.text, ?) > 0'] * len(word.forms))})"
+                sql += f" AND ({' OR '.join([_HOLDS] * len(word.forms))})"
                 parameters.extend(word.forms)
-            order = "instr(chunks.text, ?) = 0, rank"
-            parameters.append(asked.literal)
+            as_written = [spelling.written for spelling in (asked.whole, *asked.words) if spelling is not None]
+            order = f"{' + '.join([_HOLDS] * len(as_written))} DESC, rank"
+            parameters.extend(as_written)
         sql += f" ORDER BY {order} LIMIT ?"
         return fetch(self._connection, sql, (*parameters, limit))
 

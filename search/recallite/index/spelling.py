@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from recallite.index.tokens import UNSPACED_RUN, fold, plain
 
-FOLDED, SPELT, WHOLE = 0, 1, 2
+FOLDED, SPELT, WHOLE = 0, 2, 4
 """How like the query a chunk with all of its terms is: in another spelling, word by word, as a whole."""
 SIGN = re.compile(r"[^\w\s]|_")
 _AROUND = "\"'`()[]{}“”‘’„‚«»‹›…–—¿¡、。，！？；：「」『』（）【】《》"
@@ -21,44 +21,85 @@ LONGEST = 200
 """Characters; a longer query is not looked for as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a query. `forms` are ways to write it in a text, `pattern` is for text that `plain` has changed."""
+class Text:
+    """A text in which spellings are looked for."""
 
-    forms: tuple[str, ...]
+    def __init__(self, text: str) -> None:
+        self.cased = text if text.isascii() else unicodedata.normalize("NFC", text)
+        self.plain = plain(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """A word, or a whole query, as it was asked."""
+
+    written: str
     pattern: re.Pattern[str]
+    """For text that `plain` has changed."""
+    cased: re.Pattern[str] | None
+    """The same with its capitals, where they matter as in `IT` and `memorySearch`."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Ways to write it in a text, for SQLite, which compares bytes."""
+        cases = (self.written, self.written.lower(), self.written.upper(), self.written.capitalize())
+        return tuple(dict.fromkeys(unicodedata.normalize(form, case) for case in cases for form in ("NFC", "NFD")))
+
+    def likeness(self, text: Text) -> int:
+        """0 where it does not stand in the text, 1 where its capitals differ, else 2."""
+        if self.pattern.search(text.plain) is None:
+            return 0
+        return 2 if self.cased is None or self.cased.search(text.cased) else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A query as it is spelt. `whole` is None where it is too long to stand in a text."""
 
-    words: tuple[Word, ...] = ()
-    literal: str = ""
-    whole: re.Pattern[str] | None = None
+    words: tuple[Spelling, ...] = ()
+    whole: Spelling | None = None
 
     @property
     def most(self) -> int:
-        """What is looked for by itself: all in a row is a phrase, but signs around a single word are in no index."""
-        one = len(self.words) == 1 and self.whole is not None and " " not in self.literal
-        return WHOLE if one and stripped(self.literal) != self.literal else SPELT
+        """What is looked for by itself in a crowd; words in a row are so anyway."""
+        return WHOLE if self.whole is not None and " " not in self.whole.written else SPELT
 
     def likeness(self, text: str) -> int:
-        """FOLDED, SPELT or WHOLE, for a text that holds all terms of the query."""
-        text = plain(text)
-        if self.whole is not None and self.whole.search(text):
-            return WHOLE
-        return SPELT if all(word.pattern.search(text) for word in self.words) else FOLDED
+        """For a text that holds all terms: FOLDED to WHOLE, one less than SPELT or WHOLE in other capitals."""
+        looked_at = Text(text)
+        if self.whole is not None and (whole := self.whole.likeness(looked_at)):
+            return WHOLE - 2 + whole
+        return min((word.likeness(looked_at) for word in self.words), default=SPELT)
 
 
 def asked_of(text: str, kept: Sequence[str]) -> Asked:
     """`kept` are the words of the query, without what stands around them, that are looked for."""
-    chosen = kept if len(kept) <= _MOST_WORDS else [word for word in kept if is_told_apart(word)][:_MOST_WORDS]
-    words = tuple(Word(_forms(word), re.compile(bounded(plain(word)))) for word in chosen)
+    shouted = is_shouted(text)
+    told_apart = [word for word in kept if is_told_apart(word) or (has_capitals(word) and not shouted)]
+    chosen = kept if len(kept) <= _MOST_WORDS else told_apart[:_MOST_WORDS]
+    words = tuple(_spelling(word, shouted=shouted) for word in chosen)
     literal = " ".join(text.split())
-    if not literal or len(literal) > LONGEST:
-        return Asked(words)
-    return Asked(words, literal, re.compile(bounded(plain(literal)).replace(r"\ ", r"\s+")))
+    return Asked(words, _spelling(literal, shouted=shouted) if 0 < len(literal) <= LONGEST else None)
+
+
+def _spelling(wanted: str, *, shouted: bool) -> Spelling:
+    written = unicodedata.normalize("NFC", wanted)
+    cased = _pattern(written) if has_capitals(written) and not shouted else None
+    return Spelling(written, _pattern(plain(wanted)), cased)
+
+
+def _pattern(wanted: str) -> re.Pattern[str]:
+    return re.compile(bounded(wanted).replace(r"\ ", r"\s+"))
+
+
+def has_capitals(text: str) -> bool:
+    """Whether a word in it has a capital that does not merely begin it."""
+    return any(character.isupper() for word in text.split() for character in word[1:])
+
+
+def is_shouted(text: str) -> bool:
+    """Whether all of several words are in capitals, which then say nothing."""
+    return len(text.split()) > 1 and text == text.upper()
 
 
 def stripped(word: str) -> str:
@@ -79,8 +120,3 @@ def bounded(wanted: str) -> str:
 
 def _is_bound(character: str) -> bool:
     return character.isalnum() and UNSPACED_RUN.match(character) is None
-
-
-def _forms(word: str) -> tuple[str, ...]:
-    cases = (word, word.lower(), word.upper(), word.capitalize())
-    return tuple(dict.fromkeys(unicodedata.normalize(form, case) for case in cases for form in ("NFC", "NFD")))

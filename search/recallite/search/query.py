@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from recallite.index.keyword import KeywordQuery, Related, Term
-from recallite.index.spelling import LONGEST, SIGN, asked_of, stripped
+from recallite.index.spelling import LONGEST, SIGN, asked_of, has_capitals, is_shouted, stripped
 from recallite.index.tokens import UNSPACED_RUN, fold, split_scripts, tokens
 from recallite.search.stopwords import STOP_PAIRS, STOP_WORDS
 
@@ -34,13 +34,16 @@ def parse_query(text: str) -> KeywordQuery:
     terms: dict[str, Term] = {}
     stopped: dict[str, Term] = {}
     words: dict[str, set[str]] = {}
+    shouted = is_shouted(text)
     for word in text.split():
         bare = stripped(word)
         parts = [part for part in split_scripts(fold(word)) if tokens(part)]
         atoms.extend(parts)
         found = words.setdefault(bare, set()) if bare else set()
         for part in parts:
-            found.update(_add(part, terms, stopped, signed=bool(SIGN.search(bare))))
+            found.update(
+                _add(part, terms, stopped, named=bool(SIGN.search(bare)) or (has_capitals(bare) and not shouted))
+            )
     dropped = bool(terms) and bool(stopped)
     chosen = list((terms or stopped).values())[:MAX_TERMS]
     phrase = _phrase(atoms)
@@ -102,11 +105,11 @@ def _stem(token: str) -> str | None:
     return stem if len(stem) >= _LEAST_STEM else token
 
 
-def _add(atom: str, terms: dict[str, Term], stopped: dict[str, Term], *, signed: bool) -> Iterator[str]:
+def _add(atom: str, terms: dict[str, Term], stopped: dict[str, Term], *, named: bool) -> Iterator[str]:
     """Put the terms of one piece where they belong; their FTS5 strings."""
     if not UNSPACED_RUN.fullmatch(atom):
         term = _term(tokens(atom))
-        small = len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS and not signed
+        small = len(term.tokens) == 1 and term.tokens[0] in STOP_WORDS and not named
         (stopped if small else terms)[term.fts] = term
         yield term.fts
     elif len(atom) == 1:

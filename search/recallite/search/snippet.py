@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from recallite.index.keyword import KeywordQuery
-from recallite.index.spelling import SIGN, bounded, is_told_apart, stripped
+from recallite.index.spelling import SIGN, bounded, has_capitals, is_shouted, is_told_apart, stripped
 from recallite.index.tokens import fold
 
 MAX_CHARACTERS = 700
@@ -61,13 +61,13 @@ def _terms(text: str, query: KeywordQuery) -> Iterator[_Spot]:
 def _verbatim(text: str, literal: str) -> Iterator[_Spot]:
     """Every place where the query, or a word of it that folding makes like others, stands as it was asked."""
     whole = literal.split()
-    shouted = len(whole) > 1 and literal == literal.upper()  # capitals that say nothing about a single word
+    shouted = is_shouted(literal)
     words = (stripped(word) for word in whole)
     asked = [(_SPELT, word) for word in dict.fromkeys(words) if word and _is_spelt(word, shouted=shouted)]
     if len(whole) > 1 or SIGN.search(literal):  # a single word is a term, or spelt
         asked.append((_LITERAL, literal))
     for number, (kind, wanted) in enumerate(asked[-_MOST_ASKED:]):
-        case = re.NOFLAG if _has_capitals(wanted) and not shouted else re.IGNORECASE
+        case = re.NOFLAG if has_capitals(wanted) and not shouted else re.IGNORECASE
         forms = {unicodedata.normalize(form, wanted): None for form in ("NFC", "NFD")}
         pattern = "|".join(bounded(form) for form in (wanted, *forms))
         for match in re.finditer(pattern, text, case):
@@ -76,12 +76,7 @@ def _verbatim(text: str, literal: str) -> Iterator[_Spot]:
 
 def _is_spelt(word: str, *, shouted: bool) -> bool:
     """Whether the word's folded form is that of other words, too: `C++` and `C`, `café` and `cafe`, `IT` and `it`."""
-    return is_told_apart(word) or (_has_capitals(word) and not shouted)
-
-
-def _has_capitals(text: str) -> bool:
-    """Whether a word in it has a capital that does not merely begin it."""
-    return any(character.isupper() for word in text.split() for character in word[1:])
+    return is_told_apart(word) or (has_capitals(word) and not shouted)
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
