@@ -132,11 +132,19 @@ def test_a_sentence_that_stands_in_a_note_is_an_exact_hit_though_it_has_small_wo
     assert [hit.path for hit in hits] == ["memory/a.md"] and hits[0].parts.exact
 
 
-SCRIPTS = {
+SCRIPTS = {  # each without its signs, which a search may leave out
     "zh": "昨天我们讨论了家里的路由器设置服务器放在地下室密码写在红色文件夹里明年四月中旬想去武夷山看茶园住三晚签证要邀请函",
     "ja": "昨日はルーターの設定を変更しプリンターを地下室へ移した煎茶のサンプルがフランクフルトの税関で止まっている原産地証明書",
+    "th": "เมื่อวานฉันซื้อปลาที่ตลาดใหญ่และต้องยื่นใบอนุญาตก่อนวันศุกร์เขาใส่น้ำตาลลงในกาแฟร้อน".translate(dict.fromkeys(range(0xE31, 0xE4F))),
+    "yi": "".join(map(chr, range(0xA000, 0xA030))),
+    "javanese": "".join(map(chr, range(0xA984, 0xA9B3))),
+    "tai tham": "".join(map(chr, range(0x1A20, 0x1A55))),
+    "shan": "".join(map(chr, range(0x1075, 0x1082))),
+    "rare Chinese": "".join(map(chr, [*range(0x9FCD, 0x9FFF), *range(0x2B820, 0x2B830), *range(0x31350, 0x31360), *range(0x2EBF0, 0x2EC00)])),
+    "old kana": "".join(map(chr, range(0x1B002, 0x1B030))),
+    "tangut": "".join(map(chr, range(0x17000, 0x17030))),
     "ko": "어제네트워크설정을변경하고프린터를지하실로옮겼다비밀번호는빨간폴더에적어두었고내년사월에차밭을보러간다",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("language", SCRIPTS)

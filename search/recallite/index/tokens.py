@@ -2,8 +2,8 @@
 
 FTS5's unicode61 splits this form at everything that is not a letter or a digit. What it cannot do is done
 here: compatibility and case folding (`ß` = `ss`, full-width = half-width), accents and vowel points taken off,
-and runs of Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese characters as overlapping pairs, so that
-words without spaces around them are found.
+and runs of characters of scripts without spaces between words (Chinese, Japanese, Thai, …) as overlapping pairs,
+so that words are found inside them.
 """
 
 from __future__ import annotations
@@ -12,27 +12,37 @@ import re
 import unicodedata
 from itertools import pairwise
 
-TOKENS_VERSION = 1
+TOKENS_VERSION = 2
 """Stored with each generation; a change rebuilds the keyword index."""
 
 _UNSPACED = (
-    "\u1100-\u11ff\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309d-\u309f"
-    "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312d\u3131-\u318e\u31a0-\u31ba\u31f0-\u31ff\u3400-\u4db5"
-    "\u4e00-\u9fcc\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7c6\ud7cb-\ud7fb\uf900-\ufa6d\ufa70-\ufad9"
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3105-\u312f\u31a0-\u31bf"  # Chinese
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\U0001aff0-\U0001b16f"  # Japanese
+    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7c6\ud7cb-\ud7fb"  # Korean
+    "\ua000-\ua48c\U00017000-\U00018d7f\U0001b170-\U0001b2ff"  # Yi; Tangut, Khitan, Nushu
     "\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46\u0e81-\u0eae\u0eb0\u0eb2\u0eb3\u0ebd\u0ec0-\u0ec6"  # Thai, Lao
-    "\u1780-\u17b3\u1000-\u102a\u103f\u1050-\u1055"  # Khmer, Burmese
-    "\U00020000-\U0002a6d6\U0002a700-\U0002b734\U0002b740-\U0002b81d"
+    "\u1780-\u17b3\u17d7\u17dc"  # Khmer
+    "\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e"  # Burmese
+    "\ua9e0-\ua9e4\ua9e7-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a\uaa7e\uaa7f"
+    "\u1950-\u1974\u1980-\u19ab\u19c1-\u19c7\u1a20-\u1a54"  # Tai Le, New Tai Lue, Tai Tham
+    "\uaa80-\uaaaf\uaab1\uaab5\uaab6\uaab9-\uaabd\uaac0\uaac2\uaadb-\uaadd"  # Tai Viet
+    "\ua984-\ua9b2\u1b05-\u1b33\u1b45-\u1b4c\uaa00-\uaa28\uaa40-\uaa42\uaa44-\uaa4b"  # Javanese, Balinese, Cham
 )
 _MARK = re.compile(
     "[\u0300-\u036f"  # accents
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed"  # Arabic vowels
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"  # Thai, Lao
-    "\u17b4-\u17d3\u102b-\u103e"  # Khmer, Burmese
+    "\u17b4-\u17d3\u17dd"  # Khmer
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f"  # Burmese
+    "\u109a-\u109d\ua9e5\uaa7b-\uaa7d"
+    "\u19b0-\u19c0\u19c8\u19c9\u1a55-\u1a7f\uaab0\uaab2-\uaab4\uaab7\uaab8\uaabe\uaabf\uaac1"  # Tai
+    "\ua980-\ua983\ua9b3-\ua9c0\u1b00-\u1b04\u1b34-\u1b44\uaa29-\uaa36\uaa43\uaa4c\uaa4d"  # Javanese, Balinese, Cham
     "\u00ad\u200b-\u200f\u2060\ufeff]+"  # soft hyphen, zero width
 )
 """Signs that a search may leave out: they are dropped, not turned into spaces, so that words stay whole."""
-_NO_LETTER = re.compile(r"[^\w\x00-\x7f]+")
+_NO_LETTER = re.compile(rf"[^\w\x00-\x7f{_UNSPACED}]+")
 """Symbols become spaces here: unicode61 takes those younger than its tables (most emoji) for letters."""
 UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 WORD = re.compile(r"[^\W_]+")
