@@ -124,11 +124,15 @@ class QuotaExceededError(ProviderError):
 
 
 class ProviderPausedError(QuotaExceededError):
-    """The provider was not asked: all workers leave it alone for now. `for_quota`: its account is used up."""
+    """The provider was not asked: all workers leave it alone for now. `for_quota`: its account is used up.
 
-    def __init__(self, message: str, *, for_quota: bool = False) -> None:
+    `seconds` is how long, after it asked to slow down.
+    """
+
+    def __init__(self, message: str, *, for_quota: bool = False, seconds: float | None = None) -> None:
         super().__init__(message)
         self.for_quota = for_quota
+        self.seconds = seconds
 
 
 class InputRejectedError(ProviderError):

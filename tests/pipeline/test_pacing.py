@@ -10,7 +10,9 @@ from recallite.testing.behaviours import Status
 from recallite.testing.embedder import DeterministicEmbedder
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.work.sqlite import SqliteQueue, queue_path
+from recallite_worker.executor import EmbeddedExecutor
 from recallite_worker.pacing import PacedEmbedder, account_key, note_outage, pace
+from recallite_worker.pause_wait import PauseWait
 from recallite_worker.sync import sync_agent
 from recallite_worker.vector_stage import open_embedder
 
@@ -142,3 +144,42 @@ def test_a_text_above_the_limit_says_what_to_raise(remote) -> None:
     done = remote.index(embedders=open_embedder)
 
     assert "remote.dailyTokenLimit (5) is below the" in str(done.provider_reason)
+
+
+def test_the_command_waits_as_long_as_the_provider_asks_and_goes_on(remote) -> None:
+    remote.memory_search["remote"] |= {"maxItemsPerRequest": 10}
+    for number in range(40):
+        remote.note(f"memory/{number}.md", f"note {number} of the tulip")
+    remote.server.next(None, Status(429, retry_after=7), None, Status(429, retry_after=4))
+
+    done = remote.run("index")
+
+    assert "the provider asks to slow down; going on in" in done.stderr
+    assert (done.returncode, "40 vectors" in done.stdout) == (0, True), done.stderr
+    assert remote.server.texts == 40 + 20, "two requests were refused, none was asked for twice"
+    assert remote.real_status().health == "ok"
+
+
+def test_the_command_does_not_wait_for_hours_and_says_when_to_come_back(remote) -> None:
+    remote.note("memory/a.md", "one")
+    remote.server.next(Status(429, retry_after=3600))
+
+    done = remote.run("index", check=False)
+
+    assert done.returncode == 3
+    assert "run `recallite index` again after 2" in done.stderr
+    assert remote.server.requests == 1
+
+
+def test_a_provider_that_only_asks_to_slow_down_does_not_hold_the_command_for_ever(remote, monkeypatch) -> None:
+    monkeypatch.setattr("recallite_worker.pause_wait.MOST_IN_VAIN", 2)
+    remote.note("memory/a.md", "one")
+    remote.server.next(*[Status(429, retry_after=1)] * 1000)
+
+    outcomes = {"main": remote.index(embedders=open_embedder)}
+    queue = SqliteQueue(queue_path(remote.settings.state_dir))
+    PauseWait([remote.settings], EmbeddedExecutor(queue), stopped=lambda: False).run(outcomes)
+    queue.close()
+
+    assert outcomes["main"].pause_seconds is not None
+    assert outcomes["main"].vectors_waiting == 1

@@ -38,6 +38,8 @@ class AgentOutcome:
     vectors_cached: int = 0
     vectors_waiting: int = 0
     provider_reason: str | None = None
+    pause_seconds: float | None = None
+    """For how long the provider, which asked to slow down, is left alone."""
     failures: list[Failure] = field(default_factory=list)
     error: RecalliteError | OSError | None = None
     scanned: float = field(default_factory=time.monotonic)
@@ -53,6 +55,7 @@ class AgentOutcome:
         self.vectors_cached += later.vectors_cached
         self.vectors_waiting = later.vectors_waiting
         self.provider_reason = later.provider_reason
+        self.pause_seconds = later.pause_seconds
         self.failures.extend(later.failures)
         if isinstance(later, AgentOutcome):
             self.error = later.error

@@ -60,6 +60,13 @@ def note_outage(embedder: Embedder, queue: WorkQueue, error: ProviderError) -> N
         queue.pause(f"outage-{embedder.account}", OUTAGE_PAUSE_SECONDS, str(error))
 
 
+def pause_seconds(error: ProviderError) -> float | None:
+    """For how long the provider is left alone, where the error says that it asked to slow down."""
+    if isinstance(error, RateLimitedError):
+        return error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
+    return error.seconds if isinstance(error, ProviderPausedError) else None
+
+
 def live_outage(embedder: Embedder, queue: WorkQueue) -> str | None:
     """Why a slice of fresh edits should leave its vectors to the other lane, or None."""
     pause = queue.paused(f"outage-{embedder.account}") if isinstance(embedder, PacedEmbedder) else None
@@ -110,8 +117,7 @@ class PacedEmbedder:
             try:
                 return self._embedder.embed(texts, kind=kind)
             except RateLimitedError as error:
-                seconds = error.retry_after_seconds or DEFAULT_PAUSE_SECONDS
-                self._queue.pause(self.account, seconds, "the provider asks to slow down (429)")
+                self._queue.pause(self.account, pause_seconds(error) or 0.0, "the provider asks to slow down (429)")
                 raise
             except QuotaExceededError:
                 self._queue.pause(self.account, QUOTA_PAUSE_SECONDS, _QUOTA)
@@ -125,7 +131,8 @@ class PacedEmbedder:
         if left > LONGEST_WAIT_SECONDS:
             until = time.strftime("%H:%M:%S", time.localtime(pause.until))
             said = f"{self.provider} is left alone until {until}: {pause.reason}"
-            raise ProviderPausedError(said, for_quota=pause.reason == _QUOTA)
+            for_quota = pause.reason == _QUOTA
+            raise ProviderPausedError(said, for_quota=for_quota, seconds=None if for_quota else left)
         if left > 0:
             self._sleep(left)
 

@@ -36,6 +36,8 @@ class SyncResult:
     vectors_waiting: int = 0
     provider_reason: str | None = None
     """Why there is no provider, or why it failed."""
+    pause_seconds: float | None = None
+    """For how long the provider, which asked to slow down, is left alone."""
     jobs_made: int = 0
     """Batch jobs that wait to be submitted."""
     vectors_in_batch: int = 0

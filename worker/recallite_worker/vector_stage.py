@@ -21,7 +21,7 @@ from recallite_worker.batches import Batching, open_batching
 from recallite_worker.cache import EmbeddingCache
 from recallite_worker.embedding import EmbeddingRun
 from recallite_worker.failover import Failover
-from recallite_worker.pacing import live_outage, note_outage, pace
+from recallite_worker.pacing import live_outage, note_outage, pace, pause_seconds
 from recallite_worker.results import SyncProgress, SyncResult
 from recallite_worker.store import IndexStore, get_meta, set_meta
 from recallite_worker.vectors import VectorWriter
@@ -156,7 +156,8 @@ class VectorStage:
             self._note_trouble(None)
             return
         if self.result.provider_reason is not None and not self.switched:
-            self.result.retry_after_seconds = self._note_trouble(self.result.provider_reason)
+            later = self._note_trouble(self.result.provider_reason)
+            self.result.retry_after_seconds = later if self.result.pause_seconds is None else self.result.pause_seconds
         elif self.result.texts_embedded:
             self._note_trouble(None)
         self.queue.owe(self.settings.agent, seconds=self.result.retry_after_seconds or 0.0)
@@ -184,6 +185,7 @@ class VectorStage:
             run.run(after=after)
         except ProviderError as error:
             self.result.provider_reason = f"{type(error).__name__}: {error}"
+            self.result.pause_seconds = pause_seconds(error)
             note_outage(run.embedder, self.queue, error)
             logger.warning("agent %s: %s", self.settings.agent, error)
             if self._uses_fallback:

@@ -37,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from recallite.work.connect import broker_url, open_queue
     from recallite_worker.batch_wait import BatchWait
     from recallite_worker.executor import EmbeddedExecutor
+    from recallite_worker.pause_wait import PauseWait
     from recallite_worker.progress import progress_display
 
     settings = load_settings(args.config)
@@ -60,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
                 for agent in enabled:
                     queue.mark(agent.agent, [SCAN, ALL_TRANSCRIPTS])
                 outcomes = executor.run(enabled, rebuild=args.force)
+                PauseWait(enabled, executor, stopped=lambda: interrupted.happened).run(outcomes)
                 BatchWait(enabled, queue, executor, stopped=lambda: interrupted.happened).run(outcomes)
         seconds = time.monotonic() - began
         codes = [_report(agent, outcomes.get(agent.agent), queue, seconds) for agent in enabled]
@@ -160,5 +162,8 @@ def _verdict(agent: AgentSettings, outcome: AgentOutcome, *, degraded: bool) -> 
         print(f"  notice: keyword search only, {reason}")
     elif reason is not None:
         print(f"  provider: {reason}; keyword search works on all of it", file=sys.stderr)
+        if outcome.pause_seconds is not None:
+            again = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + outcome.pause_seconds))
+            print(f"  run `recallite index` again after {again} for the missing vectors", file=sys.stderr)
         degraded = True
     return EXIT_DEGRADED if degraded else EXIT_OK
