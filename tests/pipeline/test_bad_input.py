@@ -139,6 +139,24 @@ def test_a_provider_that_is_down_leaves_keyword_search_and_is_named(remote) -> N
     assert remote.real_status().vectors.pending == 1
 
 
+@pytest.mark.parametrize("dims_known", [False, True])
+def test_without_any_vector_a_search_says_keyword_and_embeds_no_question(remote, server, dims_known: bool) -> None:
+    if dims_known:
+        note = remote.note("memory/gone.md", "soon gone")
+        index(remote)
+        note.unlink()
+    server.next(*[Status(403)] * 20)
+    remote.note("memory/a.md", "quokka")
+    index(remote)
+    before = server.requests
+
+    reply = remote.search("quokka")
+
+    assert (reply.mode, reply.hits[0].path, reply.pending_vectors) == ("keyword", "memory/a.md", 1)
+    assert reply.reason == "nothing is embedded yet"
+    assert server.requests == before
+
+
 def test_a_failed_run_pays_only_for_what_it_had_not(remote, server, monkeypatch) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     remote.memory_search["remote"]["maxItemsPerRequest"] = 10

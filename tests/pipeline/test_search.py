@@ -80,7 +80,7 @@ def test_min_score_never_hides_an_exact_hit(mixed) -> None:
 
 
 def test_a_folder_filter_loses_no_row_that_matches(lab) -> None:
-    for number in range(3000):
+    for number in range(5000):
         lab.note(f"memory/many/{number}.md", f"quokka sighting number {number}")
     for number in range(3):
         lab.note(f"memory/few/{number}.md", f"nothing like it at all, except one quokka, {number} " + "filler " * 30)

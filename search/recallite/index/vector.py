@@ -66,6 +66,13 @@ class VectorIndex:
                 found.update(zip(ids[at].tolist(), cosines_of[at, 0].tolist(), strict=True))
         return found
 
+    def holds_any(self, space: SpaceRow) -> bool:
+        """Whether there is any vector to compare with."""
+        tables = [f"{vec_table(space.id)}_rowids"] if space.vec0 else []
+        if has_table(self._connection, plain_table(space.id)):
+            tables.append(plain_table(space.id))
+        return any(fetch(self._connection, f"SELECT 1 FROM {table} LIMIT 1") for table in tables)
+
     def sample(self, space: SpaceRow) -> tuple[list[int], Matrix]:
         """Some chunks of the space with their vectors, spread evenly over the ids; at most SAMPLE_SIZE.
 

@@ -121,7 +121,8 @@ class Searcher:
         # The question is embedded outside the read transaction, which stays short.
         with index.reader.reading():
             snapshot = index.reader.snapshot()
-        vector, reason = self._question(asked.text, snapshot)
+            embedded = snapshot.space is not None and index.vector.holds_any(snapshot.space)
+        vector, reason = self._question(asked.text, snapshot.space if embedded else None)
         with index.reader.reading():
             now = index.reader.snapshot()
             asked = replace(asked, where=asked.where.within(self.settings.sources, index.reader, now.generation))
@@ -142,9 +143,8 @@ class Searcher:
             pending_vectors=pending,
         )
 
-    def _question(self, text: str, snapshot: Snapshot) -> tuple[Vector | None, str | None]:
-        space = snapshot.space
-        if space is None or space.dims is None:
+    def _question(self, text: str, space: SpaceRow | None) -> tuple[Vector | None, str | None]:
+        if space is None:
             return None, self._questions.choice.reason or "nothing is embedded yet"
         return self._questions.embed(text, space)
 
