@@ -15,6 +15,7 @@ BUILT_IN = {
     "search": ("recallite.cli.search", "search an agent's memory"),
     "get": ("recallite.cli.get", "print a note, or some of its lines"),
     "status": ("recallite.cli.status", "compare the index with the files"),
+    "doctor": ("recallite.cli.doctor", "try out what an agent's memory needs, each provider included"),
     "eval": ("recallite.cli.evaluate", "measure the search with your own questions"),
     "remember": ("recallite.cli.remember", "append a fact to MEMORY.md, or a note to today's log"),
     "mcp": ("recallite.cli.mcp", "serve an agent's memory to MCP clients"),

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from recallite.embeddings.batches import BatchApi
+from recallite.embeddings.endpoint import endpoint_for
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.protocol import Embedder
 from recallite.errors import ProviderUnavailableError
@@ -45,6 +46,15 @@ def create_embedder(options: ProviderOptions) -> Embedder:
     if reason := module.why_unavailable():
         raise ProviderUnavailableError(reason)
     return module.create(options)
+
+
+def address_of(options: ProviderOptions) -> str | None:
+    """Where requests go, without a password; None for a model that runs in this process.
+
+    Raises ProviderUnavailableError for an address that is none.
+    """
+    base_url = options.base_url or getattr(_module(options.provider), "DEFAULT_BASE_URL", None)
+    return endpoint_for(base_url=base_url, api_key=None, headers={}).url if base_url is not None else None
 
 
 def create_batches(options: ProviderOptions) -> BatchApi | None:
