@@ -13,6 +13,7 @@ from recallite.arguments import a_count, a_text, agent_settings
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.errors import RecalliteError
+from recallite.index.files import is_there
 from recallite.index.filters import Filter
 from recallite.search.connections import SearchConnections
 from recallite.search.fusion import Weights
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class MemorySearch:
     """One agent's memory: search it, read from it, ask how it is. Reads only, never waits for the indexer.
 
-    May be shared by threads and carried over a fork. Use it as a context manager, or call `close`.
+    May be shared by threads, and carried over a fork at which none of them is searching. Use it as a context manager,
+    or call `close`.
 
     Raises ConfigError and UnknownAgentError when it is made, and TypeError when `settings` are not those of one agent;
     an index that is not there yet raises IndexMissingError from `search`, and a closed object ClosedError.
@@ -176,7 +178,7 @@ class MemorySearch:
         if (url := broker_url()) is not None:
             return open_redis_queue(self.settings, url, only_looks=True)
         path = queue_path(self.settings.state_dir)
-        return SqliteQueue(path, read_only=True) if path.exists() else None
+        return SqliteQueue(path, read_only=True) if is_there(path) else None
 
     def _check_enabled(self) -> None:
         if not self.settings.tools_enabled:

@@ -18,7 +18,7 @@ from recallite.embeddings.registry import create_embedder
 from recallite.errors import IndexMissingError, IndexUnusableError, ProviderError, QueueUnreachableError
 from recallite.index.batchfile import batch_path, batch_state
 from recallite.index.cachefile import cache_entries
-from recallite.index.connection import IndexReader, SpaceRow, damaged
+from recallite.index.connection import IndexReader, SpaceRow, unusable
 from recallite.index.counts import IndexCounts, IndexedFile, count
 from recallite.index.extension import VectorExtension, extension_of
 from recallite.index.readonly import ReaderClosedError
@@ -80,11 +80,8 @@ def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | N
             return None, [_Problem("empty", str(error))]
         except IndexUnusableError as error:
             return None, [_Problem("failed", str(error))]
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            return None, [_Problem("failed", str(damaged(path, error)))]
-        except (apsw.Error, OSError) as error:
-            remedy = "look again; if it stays so, move the file away and run `recallite index`, which makes it anew"
-            return None, [_Problem("failed", f"{path} cannot be read now ({error}): {remedy}")]
+        except apsw.Error as error:
+            return None, [_Problem("failed", str(unusable(path, error)))]
 
 
 def _self_search(reader: IndexReader) -> list[str]:
