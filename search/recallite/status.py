@@ -20,8 +20,10 @@ from recallite.index.batchfile import batch_path, batch_state
 from recallite.index.cachefile import cache_entries
 from recallite.index.connection import IndexReader, SpaceRow, unusable
 from recallite.index.counts import IndexCounts, IndexedFile, count
+from recallite.index.damage import found_damage
 from recallite.index.extension import VectorExtension, extension_of
 from recallite.index.readonly import ReaderClosedError
+from recallite.index.schema import damaged
 from recallite.index.vector import UnreadableVectorsError
 from recallite.sources import scan_sources
 from recallite.transcripts.report import report_sessions
@@ -71,6 +73,10 @@ def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | N
         try:
             reader = IndexReader(path)
             try:
+                with reader.reading() as connection:
+                    damage = found_damage(connection)
+                if damage is not None:
+                    return None, [_Problem("failed", str(damaged(path, damage)))]
                 return count(reader, extension), [_Problem("degraded", text) for text in _self_search(reader)]
             finally:
                 reader.close()

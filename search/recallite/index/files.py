@@ -23,7 +23,9 @@ def first_bytes(path: Path, count: int, *, kind: Literal["database", "log"] = "d
     """The beginning of a file that exists; nothing is locked or changed. Raises apsw.Error."""
     file = apsw.VFSFile("", str(path), [_KINDS[kind] | apsw.SQLITE_OPEN_READONLY, 0])
     try:
-        return file.xRead(count, 0)
+        there = min(count, file.xFileSize())
+        # What lies behind the end is zeros for apsw, and zeros at the end are left out.
+        return file.xRead(there, 0).ljust(there, b"\0") if there else b""
     finally:
         file.xClose()
 
