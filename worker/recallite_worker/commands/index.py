@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import os
 import signal
 import sys
 import time
@@ -97,7 +98,7 @@ class _Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.happened:
-            raise KeyboardInterrupt
+            os._exit(EXIT_INTERRUPTED)  # to unwind would wait for the slices that run; what is committed is kept
         self.happened = True
         self._stop()  # type: ignore[operator]  # given as a bound method
 
