@@ -331,7 +331,7 @@ def test_lost_vectors_are_no_success(lab) -> None:
     done = lab.run("index", check=False)
 
     assert done.returncode == 3
-    assert "1 chunks lost their vectors" in done.stdout
+    assert "1 chunk lost its vector" in done.stdout
 
 
 def test_a_search_says_that_changes_wait(keyword) -> None:
@@ -359,7 +359,7 @@ def test_a_refused_ignore_line_ends_neither_index_nor_status(lab, tmp_path: Path
     indexed = lab.run("index")
     status = lab.run("status")
 
-    assert "main: 1 files" in indexed.stdout
+    assert "main: 1 file," in indexed.stdout
     assert "ok" in status.stdout
 
 

@@ -226,6 +226,20 @@ class TestWithoutTheExtension:
     OFF: ClassVar = {"store": {"vector": {"enabled": False}}}
     WRONG: ClassVar = {"store": {"vector": {"extensionPath": "/nowhere/vec0.so"}}}
 
+    def test_a_wrong_path_is_named_as_it_is_set(self, lab) -> None:
+        lab.memory_search = self.WRONG
+        lab.note("memory/a.md", "the word is quokka")
+        lab.index()
+        missing = lab.memory().status().vectors.reason
+        text = lab.note("vec0.so", "no library")
+        lab.memory_search = {"store": {"vector": {"extensionPath": str(text)}}}
+        wrong = lab.memory().status().vectors.reason
+
+        assert missing.startswith(
+            "store.vector.extensionPath /nowhere/vec0.so cannot be loaded: there is no such file;"
+        )
+        assert f"{text} cannot be loaded: it is no library for this machine;" in wrong
+
     @pytest.mark.parametrize("setting", [OFF, WRONG])
     def test_all_works_and_the_reason_is_told(self, lab, setting) -> None:
         lab.memory_search = setting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -71,3 +72,33 @@ def test_an_interrupt_while_the_program_is_loaded_is_quiet(lab, module: str, cou
 
     assert done.returncode == 130
     assert done.stderr in ("", "recallite: interrupted\n")
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_line_ends_of_another_system_are_shown_as_line_ends(keyword, end: str) -> None:
+    text = end.join(["# Router", "", "it is in the cellar", ""])
+    keyword.note("memory/a.md", text)
+    keyword.run("index", check=False)
+
+    shown = keyword.run("search", "cellar").stdout
+    hits = json.loads(keyword.run("search", "cellar", "--json").stdout)["results"]
+    got = json.loads(keyword.run("get", "memory/a.md", "--json").stdout)["text"]
+
+    assert "# Router\n\nit is in the cellar\n" in shown
+    assert "\\r" not in shown
+    assert hits[0]["snippet"] in text and end in hits[0]["snippet"]
+    assert got == text
+
+
+def test_the_demo_is_not_changed_by_what_is_set_for_other_agents(tmp_path: Path) -> None:
+    demo = Path(__file__).parents[2] / "examples/demo/demo.py"
+    env = {
+        **os.environ,
+        "RECALLITE_BROKER_URL": "redis://127.0.0.1:1/0",
+        "OPENCLAW_CONFIG_PATH": "/nowhere/openclaw.json",
+        "OPENAI_API_KEY": "sk-of-another",
+    }
+
+    done = subprocess.run([sys.executable, str(demo), str(tmp_path)], env=env, capture_output=True, check=False)
+
+    assert done.returncode == 0, done.stderr.decode()

@@ -20,10 +20,10 @@ _LOG_VERSION = 3007000
 
 
 def first_bytes(path: Path, count: int, *, kind: Literal["database", "log"] = "database") -> bytes:
-    """The beginning of a file that exists; nothing is locked or changed. Raises apsw.Error."""
+    """The beginning of a file that exists; nothing is locked or changed. Raises apsw.Error, OSError."""
+    there = min(count, path.stat().st_size)  # SQLite says 0 for a file of one byte
     file = apsw.VFSFile("", str(path), [_KINDS[kind] | apsw.SQLITE_OPEN_READONLY, 0])
     try:
-        there = min(count, file.xFileSize())
         # What lies behind the end is zeros for apsw, and zeros at the end are left out.
         return file.xRead(there, 0).ljust(there, b"\0") if there else b""
     finally:
@@ -55,7 +55,10 @@ def has_garbled_log(path: Path) -> bool:
     """
     if log_size(path) < _LOG_HEADER_BYTES:
         return False
-    header = first_bytes(beside(path, "-wal"), _LOG_HEADER_BYTES, kind="log")
+    try:
+        header = first_bytes(beside(path, "-wal"), _LOG_HEADER_BYTES, kind="log")
+    except OSError:
+        return False
     numbers = [int.from_bytes(header[at : at + 4], "big") for at in range(0, len(header), 4)]
     if len(numbers) < _LOG_HEADER_BYTES // 4:
         return False  # a writer has just emptied it

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import visible
+from recallite.wording import counted
 
 if TYPE_CHECKING:
     from recallite.config import AgentSettings
@@ -129,9 +130,11 @@ def _report(agent: AgentSettings, outcome: AgentOutcome | None, queue: WorkQueue
     vectors = status.vectors
     model = f" ({status.provider}/{status.model})" if status.provider else ""
     print(
-        f"{agent.agent}: {status.files_indexed} files, {status.chunks} chunks, {vectors.indexed} vectors{model}; "
-        f"this run: {outcome.files_written} files written, {outcome.files_removed} removed, "
-        f"{outcome.texts_embedded} texts embedded, {outcome.vectors_cached} vectors from the cache, {seconds:.1f} s"
+        f"{agent.agent}: {counted(status.files_indexed, 'file')}, {counted(status.chunks, 'chunk')}, "
+        f"{counted(vectors.indexed, 'vector')}{model}; this run: "
+        f"{counted(outcome.files_written, 'file')} written, {outcome.files_removed} removed, "
+        f"{counted(outcome.texts_embedded, 'text')} embedded, "
+        f"{counted(outcome.vectors_cached, 'vector')} from the cache, {seconds:.1f} s"
     )
     for failure in status.failures:
         line = f":{failure.start_line}" if failure.start_line is not None else ""
