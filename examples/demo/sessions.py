@@ -63,7 +63,7 @@ class Agent:
         with log.open("w") as output:
             process = subprocess.Popen(self.recallite("up"), env=self.env, stderr=output)
         try:
-            wait_until(lambda: "are watched" in log.read_text() or process.poll() is not None)
+            wait_until(lambda: "watching " in log.read_text() or process.poll() is not None)
             yield
         finally:
             process.terminate()
