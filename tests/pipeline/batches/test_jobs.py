@@ -262,4 +262,4 @@ def test_status_tells_of_jobs_to_programs(openai, step) -> None:
 
     assert said["batch"]["waiting"] == NOTES
     assert [job["state"] for job in said["batch"]["jobs"]] == ["running"]
-    assert "1 jobs open, 120 texts wait" in openai.run("status", check=False).stdout
+    assert "1 job open, 120 texts wait" in openai.run("status", check=False).stdout
