@@ -84,6 +84,26 @@ def test_a_foreign_file_is_left_alone_and_the_remedy_named(lab, content: bytes) 
     assert [p.name for p in index_files(lab)] == ["main.sqlite"]
 
 
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_foreign_database_with_a_log_is_not_touched(lab, beside: bool) -> None:
+    lab.note("memory/a.md", "text")
+    path = lab.settings.index_path
+    path.parent.mkdir(parents=True)
+    theirs = apsw.Connection(str(path))
+    theirs.execute("PRAGMA journal_mode=WAL; CREATE TABLE theirs(x); INSERT INTO theirs VALUES (1)").fetchall()
+    if not beside:
+        theirs.close()
+    before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in index_files(lab)}
+
+    for command in ("index", "search x", "status", "compact"):
+        lab.run(*command.split(), check=False)
+    assert isinstance(lab.index().error, ForeignIndexError)
+
+    assert {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in index_files(lab)} == before
+    assert (f"{path.name}-wal" in before) == beside
+    theirs.close()
+
+
 def test_an_index_of_a_newer_version_is_left_alone(lab) -> None:
     lab.note("memory/a.md", "text")
     lab.index()
