@@ -7,11 +7,12 @@ the state directory of the agents on this machine.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from environment import plain_environment
 
 HERE = Path(__file__).resolve().parent
 STATE_DIR = sys.argv[1] if len(sys.argv) > 1 else str(HERE.parent.parent / ".demo")
@@ -41,7 +42,7 @@ QUESTIONS = (
 
 def recallite(*arguments: str, shown: bool = False) -> tuple[int, str]:
     """The exit code of a command, and what it prints, which goes to the terminal instead if `shown`."""
-    env = {**os.environ, "OPENCLAW_STATE_DIR": STATE_DIR, "PYTHONIOENCODING": "utf-8"}
+    env = {**plain_environment(), "OPENCLAW_STATE_DIR": STATE_DIR, "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [*RECALLITE, *arguments], env=env, stdout=None if shown else subprocess.PIPE, encoding="utf-8", check=False
     )

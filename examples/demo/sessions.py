@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from environment import plain_environment
 
 THRESHOLD = 50
 SENTENCE = "The NAS moved to VLAN 30, its new address is 10.30.0.7."
@@ -36,9 +37,7 @@ class Agent:
         }
         agent = {"id": "pip", "workspace": "notes", "memorySearch": memory_search}
         self.config.write_text(json.dumps({"agents": {"list": [agent]}}))
-        self.env = {**os.environ, "OPENCLAW_STATE_DIR": str(root / "state"), "PYTHONIOENCODING": "utf-8"}
-        for name in ("OPENAI_API_KEY", "RECALLITE_BROKER_URL", "RECALLITE_BROKER_FILE"):
-            self.env.pop(name, None)
+        self.env = {**plain_environment(), "OPENCLAW_STATE_DIR": str(root / "state"), "PYTHONIOENCODING": "utf-8"}
         self.session = root / "state/agents/pip/sessions/5e0c1d2f.jsonl"
         self.session.parent.mkdir(parents=True)
         self.session.write_text(json.dumps({"type": "session", "version": 3, "id": "5e0c1d2f"}) + "\n")
@@ -64,7 +63,7 @@ class Agent:
         with log.open("w") as output:
             process = subprocess.Popen(self.recallite("up"), env=self.env, stderr=output)
         try:
-            wait_until(lambda: "are watched" in log.read_text() or process.poll() is not None)
+            wait_until(lambda: "watching " in log.read_text() or process.poll() is not None)
             yield
         finally:
             process.terminate()

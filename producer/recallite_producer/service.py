@@ -13,6 +13,7 @@ from typing import Literal
 
 from recallite.config import Settings
 from recallite.transcripts.names import transcript_name
+from recallite.wording import counted
 from recallite.work import SCAN, Lane
 from recallite.work.holder import Holder
 from recallite_producer.debounce import Debouncer
@@ -138,7 +139,9 @@ class ProducerService:
             self._try(self._sessions.begin)
             self._state = "running"
         self._news.set()
-        logger.info("%d folders of %d agents are watched", len(self._watcher.states()), len(self._agents))
+        logger.info(
+            "watching %s of %s", counted(len(self._watcher.states()), "folder"), counted(len(self._agents), "agent")
+        )
 
     def _hear_watcher(self) -> None:
         if self._watcher.wants_check:
@@ -226,7 +229,7 @@ class ProducerService:
             time.sleep(0.1)
             self._outbox.retry_now()
         if unsent := len(self._outbox):
-            logger.warning("%d changes could not be passed on; the scan of the next start finds them", unsent)
+            logger.warning("%s could not be passed on; the scan of the next start finds it", counted(unsent, "change"))
         self._state = "stopped"
         self._news.set()
         self._reporter.join()

@@ -14,6 +14,7 @@ from pathlib import Path
 from watchdog.observers.api import BaseObserver
 
 from recallite.config import AgentSettings
+from recallite.wording import counted
 from recallite_producer import observer as observers
 from recallite_producer.folder import Folder, FolderHandler, FolderState, folders_of
 from recallite_producer.mounts import mount_points, without_events
@@ -176,7 +177,9 @@ class Watcher:
         reasons = Counter(folder.reason for folder in self._folders if folder.mode == "polling")
         for reason, count in reasons.items():
             if reason not in self._told:
-                logger.warning("%d folders are polled every %g s: %s", count, self._poll_seconds, reason)
+                logger.warning(
+                    "%s polled every %g s: %s", counted(count, "folder is", "folders are"), self._poll_seconds, reason
+                )
         for reason in self._told - reasons.keys():
             logger.info("no folder is polled any more because: %s", reason)
         self._told = {reason for reason in reasons if reason is not None}

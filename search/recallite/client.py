@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from recallite.arguments import a_count, a_text, agent_settings
+from recallite.arguments import a_count, a_place, a_share, a_text, a_whole_number, agent_settings, some_texts, yes_or_no
 from recallite.config import AgentSettings, load_settings
 from recallite.embeddings.choice import choose_fallback, choose_provider
 from recallite.errors import RecalliteError
+from recallite.index.files import is_there
 from recallite.index.filters import Filter
 from recallite.search.connections import SearchConnections
 from recallite.search.fusion import Weights
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class MemorySearch:
     """One agent's memory: search it, read from it, ask how it is. Reads only, never waits for the indexer.
 
-    May be shared by threads and carried over a fork. Use it as a context manager, or call `close`.
+    May be shared by threads, and carried over a fork at which none of them is searching. Use it as a context manager,
+    or call `close`.
 
     Raises ConfigError and UnknownAgentError when it is made, and TypeError when `settings` are not those of one agent;
     an index that is not there yet raises IndexMissingError from `search`, and a closed object ClosedError.
@@ -80,23 +82,26 @@ class MemorySearch:
         Raises IndexUnusableError and its subclasses; no query text raises.
         """
         a_text(query, "query")
+        yes_or_no(explain, "explain")
+        if session is not None:
+            a_text(session, "session")
+        wanted_sources = some_texts(sources, "sources") if sources is not None else None
+        folder = self._folder(folder)
+        defaults = self._searcher.settings
+        wanted = defaults.max_results if max_results is None else a_count(max_results, "max_results", least=1)
+        least = defaults.min_score if min_score is None else a_share(min_score, "min_score")
         self._check_enabled()
         waiting = self.waiting_changes()  # before the next line, which may add one
         self._ask_for_updates(session)
-        defaults = self._searcher.settings
-        wanted = defaults.max_results if max_results is None else a_count(max_results, "max_results", least=1)
-        least = defaults.min_score if min_score is None else min_score
-        if not 0.0 <= least <= 1.0:
-            raise ValueError(f"min_score is {least}, it must be between 0 and 1")
-        if sources is not None and (refused := self._refused(sources)) is not None:
+        if wanted_sources is not None and (refused := self._refused(wanted_sources)) is not None:
             return SearchReply((), "none", refused)
-        where = Filter(tuple(sources) if sources is not None else None, self._folder(folder))
+        where = Filter(wanted_sources, folder)  # type: ignore[arg-type]  # other names find nothing
         reply = self._searcher.search(
             query, max_results=min(wanted, MAX_CANDIDATES), min_score=least, where=where, explain=explain
         )
         return replace(reply, pending_files=waiting)
 
-    def _refused(self, sources: Sequence[Source]) -> str | None:
+    def _refused(self, sources: Sequence[str]) -> str | None:
         """Why nothing can be found in these sources; None if there is one that the settings name."""
         named = self.settings.search.sources
         if any(source in named for source in sources):
@@ -112,7 +117,7 @@ class MemorySearch:
         from recallite.workspace.files import index_path
 
         workspace = self.settings.workspace
-        name = index_path(workspace, Path(os.path.normpath(workspace / folder)))
+        name = index_path(workspace, Path(os.path.normpath(workspace / a_place(folder, "folder"))))
         return None if name == "." else name
 
     def _ask_for_updates(self, session: str | None) -> None:
@@ -132,6 +137,8 @@ class MemorySearch:
         Raises MemoryPathError, with the reason, for a path outside the memory.
         """
         a_text(path, "path")
+        from_line = a_whole_number(from_line, "from_line") if from_line is not None else None
+        lines = a_whole_number(lines, "lines") if lines is not None else None
         self._check_enabled()
         from recallite.workspace import read_excerpt
 
@@ -176,7 +183,7 @@ class MemorySearch:
         if (url := broker_url()) is not None:
             return open_redis_queue(self.settings, url, only_looks=True)
         path = queue_path(self.settings.state_dir)
-        return SqliteQueue(path, read_only=True) if path.exists() else None
+        return SqliteQueue(path, read_only=True) if is_there(path) else None
 
     def _check_enabled(self) -> None:
         if not self.settings.tools_enabled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,14 +18,18 @@ from recallite.embeddings.registry import create_embedder
 from recallite.errors import IndexMissingError, IndexUnusableError, ProviderError, QueueUnreachableError
 from recallite.index.batchfile import batch_path, batch_state
 from recallite.index.cachefile import cache_entries
-from recallite.index.connection import IndexReader, SpaceRow, damaged
+from recallite.index.connection import IndexReader, SpaceRow, unusable
 from recallite.index.counts import IndexCounts, IndexedFile, count
+from recallite.index.damage import found_damage
 from recallite.index.extension import VectorExtension, extension_of
 from recallite.index.readonly import ReaderClosedError
+from recallite.index.schema import damaged
 from recallite.index.vector import UnreadableVectorsError
+from recallite.problems import Problem, of_chunks, of_disk, of_files, of_sessions, unserved
 from recallite.sources import scan_sources
 from recallite.transcripts.report import report_sessions
 from recallite.types import Failure, Fallback, Health, IndexStatus, Source, SourceCount, VectorState
+from recallite.wording import counted
 from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
@@ -36,55 +40,58 @@ _Sourced = TypeVar("_Sourced", FoundFile, IndexedFile)
 _WORSE: tuple[Health, ...] = ("ok", "degraded", "stale", "empty", "failed")
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    """One line for people, with the remedy, and how an index is that has it: the worst one is its health."""
-
-    health: Health
-    text: str
-
-
 def agent_status(settings: AgentSettings, choice: ProviderChoice, queue: WorkQueue | None) -> IndexStatus:
     """Compare everything now. An index or a queue that cannot be used is a status, not an error.
 
     Without `queue` nothing is said of what waits in it.
     """
+    if not settings.search.enabled:
+        return _switched_off(settings, choice, queue)
     scan = scan_sources(settings)
     counts, problems = _read_index(settings.index_path, extension_of(settings))
     pipeline, trouble = _pipeline(settings, queue)
     status = _status(settings, choice, scan, counts, pipeline)
     problems += trouble
     problems += _of_settings(settings, choice, counts)
-    problems += _of_disk(settings, scan)
-    problems += _of_files(status)
-    problems += _of_sessions(settings, status)
-    problems += _of_chunks(status)
-    problems += _unserved(status)
+    problems += of_disk(settings, scan)
+    problems += of_files(status)
+    problems += of_sessions(settings, status)
+    problems += of_chunks(status)
+    problems += unserved(status)
     if status.rebuild is not None:
-        problems.append(_Problem("ok", f"a rebuild is under way ({status.rebuild})"))
+        problems.append(Problem("ok", f"a rebuild is under way ({status.rebuild})"))
     health: Health = max((problem.health for problem in problems), key=_WORSE.index, default=_WORSE[0])
     return replace(status, problems=tuple(problem.text for problem in problems), health=health)
 
 
-def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | None, list[_Problem]]:
+def _switched_off(settings: AgentSettings, choice: ProviderChoice, queue: WorkQueue | None) -> IndexStatus:
+    """Nothing is looked at: what an index from before holds is neither searched nor kept up."""
+    pipeline, _ = _pipeline(settings, queue)
+    status = _status(settings, choice, Scan(), None, pipeline)
+    text = "memory search is switched off for this agent (memorySearch.enabled): nothing is indexed or searched"
+    return replace(status, problems=(text,))
+
+
+def _read_index(path: Path, extension: VectorExtension) -> tuple[IndexCounts | None, list[Problem]]:
     while True:
         try:
             reader = IndexReader(path)
             try:
-                return count(reader, extension), [_Problem("degraded", text) for text in _self_search(reader)]
+                with reader.reading() as connection:
+                    damage = found_damage(connection)
+                if damage is not None:
+                    return None, [Problem("failed", str(damaged(path, damage)))]
+                return count(reader, extension), [Problem("degraded", text) for text in _self_search(reader)]
             finally:
                 reader.close()
         except ReaderClosedError:
             continue  # this process just became a writer; the next connection shares its view
         except IndexMissingError as error:
-            return None, [_Problem("empty", str(error))]
+            return None, [Problem("empty", str(error))]
         except IndexUnusableError as error:
-            return None, [_Problem("failed", str(error))]
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            return None, [_Problem("failed", str(damaged(path, error)))]
-        except (apsw.Error, OSError) as error:
-            remedy = "look again; if it stays so, move the file away and run `recallite index`, which makes it anew"
-            return None, [_Problem("failed", f"{path} cannot be read now ({error}): {remedy}")]
+            return None, [Problem("failed", str(error))]
+        except apsw.Error as error:
+            return None, [Problem("failed", str(unusable(path, error)))]
 
 
 def _self_search(reader: IndexReader) -> list[str]:
@@ -162,7 +169,7 @@ def _source_count(source: Source, scan: Scan, good: Mapping[str, IndexedFile]) -
     return SourceCount(source, len(_of_source(source, scan.files)), len(own), chunks)
 
 
-def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[str, Any], list[_Problem]]:
+def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[str, Any], list[Problem]]:
     """What waits, who writes, who watches, who works; and why the queue does not say."""
     state = producer_state(settings.state_dir)
     found: dict[str, Any] = {
@@ -184,9 +191,9 @@ def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[st
             found["workers"] = tuple(f"{name} ({said.get('lanes', '')})" for name, said in heartbeats())
     except QueueUnreachableError as error:
         remedy = "" if broker_url() is not None else "; a damaged one is begun anew by `recallite index`"
-        return found, [_Problem("degraded", f"{error}{remedy}")]
+        return found, [Problem("degraded", f"{error}{remedy}")]
     except (IndexUnusableError, OSError) as error:  # files beside the queue that may not be read
-        return found, [_Problem("degraded", f"the work queue cannot be read: {error}")]
+        return found, [Problem("degraded", f"the work queue cannot be read: {error}")]
     return found, []
 
 
@@ -210,32 +217,31 @@ def _fts_state(counts: IndexCounts | None) -> str:
     if counts is None:
         return "nothing indexed"
     if counts.keyword_rows != counts.chunks:
-        return f"{counts.keyword_rows} rows for {counts.chunks} chunks"
+        rows, chunks = counted(counts.keyword_rows, "row"), counted(counts.chunks, "chunk")
+        return f"{rows} for {chunks}"
     return "ready"
 
 
-def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexCounts | None) -> Iterator[_Problem]:
+def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexCounts | None) -> Iterator[Problem]:
     """What is switched off, and what the settings ask for and the index does not have."""
-    if not settings.search.enabled:
-        yield _Problem("ok", "memorySearch.enabled is false for this agent")
-    elif not settings.tools_enabled:
-        yield _Problem("ok", 'plugins.slots.memory is "none": this agent cannot search')
+    if not settings.tools_enabled:
+        yield Problem("ok", 'plugins.slots.memory is "none": this agent cannot search')
     if counts is not None and counts.provider_trouble is not None:
-        yield _Problem("degraded", f"vectors wait for the provider: {counts.provider_trouble}")
+        yield Problem("degraded", f"vectors wait for the provider: {counts.provider_trouble}")
     if counts is not None and counts.failover is None and counts.primary_reason is not None:
         name = settings.search.fallback
-        yield _Problem("degraded", f"{counts.primary_reason}; {name} embeds all anew, until then search is by keyword")
+        yield Problem("degraded", f"{counts.primary_reason}; {name} embeds all anew, until then search is by keyword")
         return
     if counts is not None and counts.failover is not None:
-        yield _Problem("degraded", _instead(counts.failover, counts.space))
+        yield Problem("degraded", _instead(counts.failover, counts.space))
         return
     if choice.requested != "auto" and choice.reason is not None:
-        yield _Problem("degraded", f"provider {choice.requested}: {choice.reason}")
+        yield Problem("degraded", f"provider {choice.requested}: {choice.reason}")
     if counts is None:
         return
     chunking = settings.search.chunking
     if (counts.chunk_tokens, counts.chunk_overlap) != (chunking.tokens, chunking.overlap):
-        yield _Problem(
+        yield Problem(
             "stale",
             f"the index holds chunks of {counts.chunk_tokens} tokens with {counts.chunk_overlap} of overlap, "
             f"the settings ask for {chunking.tokens} with {chunking.overlap}: run `recallite index`",
@@ -245,13 +251,13 @@ def _of_settings(settings: AgentSettings, choice: ProviderChoice, counts: IndexC
     try:
         embedder = create_embedder(choice.options)
     except ProviderError as error:
-        yield _Problem("degraded", f"provider {choice.options.provider}: {error}")
+        yield Problem("degraded", f"provider {choice.options.provider}: {error}")
         return
     wanted = embedder.space
     embedder.close()
     if not _holds(counts.space, wanted):
         held, asked = _names(counts.space, wanted)
-        yield _Problem("stale", f"the index holds {held}, the settings ask for {asked}: run `recallite index`")
+        yield Problem("stale", f"the index holds {held}, the settings ask for {asked}: run `recallite index`")
 
 
 def _instead(fallback: Fallback, space: SpaceRow | None) -> str:
@@ -276,90 +282,3 @@ def _names(space: SpaceRow | None, wanted: Space) -> tuple[str, str]:
     if space.dims != wanted.dims and wanted.dims is not None:
         return f"vectors of {held} with {space.dims} dimensions", f"{wanted.dims} dimensions"
     return f"vectors of {held} made in another way", "those of this version"
-
-
-def _of_disk(settings: AgentSettings, scan: Scan) -> Iterator[_Problem]:
-    """What could not be looked at: no file of it is missed anywhere else."""
-    if _is_missing(settings.workspace):
-        yield _Problem("degraded", f"the workspace {settings.workspace} does not exist")
-    for path in settings.extra_paths:
-        if _is_missing(path):
-            yield _Problem("degraded", f"the extra path {path} does not exist")
-    for folder in scan.unreadable:
-        yield _Problem("degraded", f"{folder} cannot be read: what is indexed of it stays as it is")
-
-
-def _is_missing(path: Path) -> bool:
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _of_files(status: IndexStatus) -> Iterator[_Problem]:
-    if status.unindexed:
-        yield _Problem("stale", f"{len(status.unindexed)} files wait to be indexed: {_remedy(status)}")
-    if status.vanished:
-        yield _Problem("stale", f"{len(status.vanished)} files are gone but still indexed: {_remedy(status)}")
-    if status.failures:
-        yield _Problem("degraded", f"{len(status.failures)} inputs could not be indexed")
-
-
-def _remedy(status: IndexStatus) -> str:
-    """With a broker the workers do it when they are asked."""
-    command = "recallite index" if broker_url() is None else f"recallite backfill --agent {status.agent}"
-    return f"run `{command}`"
-
-
-def _of_sessions(settings: AgentSettings, status: IndexStatus) -> Iterator[_Problem]:
-    """What is worth knowing of transcripts: most of it is as it should be."""
-    if "sessions" in settings.search.sources and _is_missing(settings.sessions_dir):
-        yield _Problem("ok", f"there are no transcripts yet: {settings.sessions_dir} does not exist")
-    if status.bad_line_count:
-        yield _Problem("degraded", f"{status.bad_line_count} lines of transcripts could not be read")
-    if status.below_threshold:
-        count_ = len(status.below_threshold)
-        yield _Problem("ok", f"{count_} transcripts have new text below the thresholds of sync.sessions")
-    if status.without_text:
-        yield _Problem("ok", f"{status.without_text} indexed transcripts hold nothing that was said")
-    if status.rewritten:
-        text = "were cut or written anew since they were first indexed: what is no longer in them is not found"
-        yield _Problem("ok", f"{len(status.rewritten)} transcripts {text}")
-
-
-def _of_chunks(status: IndexStatus) -> Iterator[_Problem]:
-    vectors = status.vectors
-    if status.batch.waiting and vectors.pending:
-        jobs = f"{status.batch.open_jobs} batch jobs bring vectors for {status.batch.waiting} texts"
-        yield _Problem("degraded", f"{jobs}; until then they are found by keyword")
-    elif vectors.pending:
-        yield _Problem("degraded", f"{vectors.pending} chunks have no vector yet: {_remedy(status)}")
-    if status.batch.off_reason is not None:
-        yield _Problem("ok", f"no batch jobs for some hours: {status.batch.off_reason}")
-    if status.batch.open_jobs and not vectors.pending:
-        yield _Problem("ok", f"{status.batch.open_jobs} batch jobs of another model or provider are open")
-    absent = status.chunks - vectors.indexed - vectors.pending - vectors.failed
-    if vectors.state != "none" and absent > 0 and status.rebuild is None:
-        yield _Problem("degraded", f"{absent} chunks lost their vectors: run `recallite index --force`")
-    if status.fts not in ("ready", "nothing indexed"):
-        yield _Problem("degraded", f"keyword index: {status.fts}: run `recallite index --force`")
-
-
-def _unserved(status: IndexStatus) -> Iterator[_Problem]:
-    """Work that waits while nobody is there to do it."""
-    waiting = {"live": status.queue_live, "backfill": status.queue_backfill}
-    if not any(waiting.values()) or status.writer is not None:
-        return
-    if broker_url() is None:
-        if status.watcher is None or status.watcher.startswith(("stopped", "not running")):
-            text = "changes wait and nothing serves them: run `recallite up` or `recallite index`"
-            yield _Problem("degraded", text)
-        return
-    lanes = {lane for worker in status.workers for lane in worker.partition("(")[2].rstrip(")").split(",")}
-    for lane, count_ in waiting.items():
-        if count_ and lane not in lanes:
-            remedy = f"no living worker serves it: run `recallite worker --lane {lane}`"
-            yield _Problem("degraded", f"{count_} changes wait in the {lane} lane and {remedy}")

@@ -187,6 +187,20 @@ def test_an_interrupt_keeps_what_is_done(lab, number: signal.Signals) -> None:
     assert "60 vectors" in again.stdout
 
 
+def test_many_interrupts_end_a_run_without_a_traceback(lab) -> None:
+    with ProviderServer() as server:
+        process = start_index(lab, server, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        deadline = time.monotonic() + 90
+        while server.requests < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        while process.poll() is None and time.monotonic() < deadline:
+            process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in output + errors
+
+
 def test_a_terminal_sees_a_bar(lab) -> None:
     with ProviderServer() as server:
         leader, follower = pty.openpty()
@@ -317,7 +331,7 @@ def test_lost_vectors_are_no_success(lab) -> None:
     done = lab.run("index", check=False)
 
     assert done.returncode == 3
-    assert "1 chunks lost their vectors" in done.stdout
+    assert "1 chunk lost its vector" in done.stdout
 
 
 def test_a_search_says_that_changes_wait(keyword) -> None:
@@ -345,7 +359,7 @@ def test_a_refused_ignore_line_ends_neither_index_nor_status(lab, tmp_path: Path
     indexed = lab.run("index")
     status = lab.run("status")
 
-    assert "main: 1 files" in indexed.stdout
+    assert "main: 1 file," in indexed.stdout
     assert "ok" in status.stdout
 
 

@@ -84,6 +84,26 @@ def test_a_foreign_file_is_left_alone_and_the_remedy_named(lab, content: bytes) 
     assert [p.name for p in index_files(lab)] == ["main.sqlite"]
 
 
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_foreign_database_with_a_log_is_not_touched(lab, beside: bool) -> None:
+    lab.note("memory/a.md", "text")
+    path = lab.settings.index_path
+    path.parent.mkdir(parents=True)
+    theirs = apsw.Connection(str(path))
+    theirs.execute("PRAGMA journal_mode=WAL; CREATE TABLE theirs(x); INSERT INTO theirs VALUES (1)").fetchall()
+    if not beside:
+        theirs.close()
+    before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in index_files(lab)}
+
+    for command in ("index", "search x", "status", "compact"):
+        lab.run(*command.split(), check=False)
+    assert isinstance(lab.index().error, ForeignIndexError)
+
+    assert {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in index_files(lab)} == before
+    assert (f"{path.name}-wal" in before) == beside
+    theirs.close()
+
+
 def test_an_index_of_a_newer_version_is_left_alone(lab) -> None:
     lab.note("memory/a.md", "text")
     lab.index()
@@ -225,6 +245,20 @@ def test_one_process_may_search_first_and_write_then(lab) -> None:
 class TestWithoutTheExtension:
     OFF: ClassVar = {"store": {"vector": {"enabled": False}}}
     WRONG: ClassVar = {"store": {"vector": {"extensionPath": "/nowhere/vec0.so"}}}
+
+    def test_a_wrong_path_is_named_as_it_is_set(self, lab) -> None:
+        lab.memory_search = self.WRONG
+        lab.note("memory/a.md", "the word is quokka")
+        lab.index()
+        missing = lab.memory().status().vectors.reason
+        text = lab.note("vec0.so", "no library")
+        lab.memory_search = {"store": {"vector": {"extensionPath": str(text)}}}
+        wrong = lab.memory().status().vectors.reason
+
+        assert missing.startswith(
+            "store.vector.extensionPath /nowhere/vec0.so cannot be loaded: there is no such file;"
+        )
+        assert f"{text} cannot be loaded: it is no library for this machine;" in wrong
 
     @pytest.mark.parametrize("setting", [OFF, WRONG])
     def test_all_works_and_the_reason_is_told(self, lab, setting) -> None:

@@ -7,10 +7,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 
+from recallite import MemorySearch
+from recallite.errors import IndexUnusableError
 from recallite.testing.behaviours import Hold
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 
@@ -119,6 +125,80 @@ def test_after_the_writer_was_killed(lab) -> None:
 
     assert answer["hits"] == 1
     assert tree(lab.root / "state") == before
+
+
+@pytest.fixture
+def open_lab(make_lab) -> Iterator[object]:
+    """A lab in a folder that every user may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield make_lab(f"{folder}/lab", memory_search={"provider": "openai"})  # without a key
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """As a user whom a file's mode stops, as it does not stop root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("closed", ["main.sqlite", "main.sqlite-wal", "."])
+def test_what_may_not_be_read_is_an_error_of_ours_that_names_the_right(open_lab, closed: str) -> None:
+    lab = open_lab
+    lab.note("memory/a.md", "quokka")
+    lab.run("index", check=False)
+    folder = lab.settings.index_path.parent
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    if closed.endswith("-wal"):
+        (folder / closed).write_bytes(_log_of(lab))
+    memory = lab.memory()
+    assert memory.search("quokka").hits and memory.status().chunks == 1  # all is imported now
+    lab.close()
+    settings = lab.settings
+    (folder / closed).chmod(0)
+
+    try:
+        with without_rights(), MemorySearch(settings=settings) as memory:
+            with pytest.raises(IndexUnusableError, match="read permission") as raised:
+                memory.search("quokka")
+            status = memory.status()
+    finally:
+        (folder / closed).chmod(0o755)
+
+    assert str(lab.settings.index_path) in str(raised.value)
+    assert status.health == "failed"
+    assert "read permission" in status.problems[0] and "move" not in status.problems[0]
+
+
+def test_a_log_without_its_shared_memory_needs_a_writer(lab) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.run("index", check=False)
+    Path(f"{lab.settings.index_path}-wal").write_bytes(_log_of(lab))
+    Path(f"{lab.settings.index_path}-shm").unlink()
+
+    with pytest.raises(IndexUnusableError, match=r"no -shm file .* run `recallite index`"):
+        lab.search("quokka")
+    lab.run("index", check=False)
+
+    assert lab.search("quokka").hits
+
+
+def _log_of(lab) -> bytes:
+    """The write-ahead log as a writer leaves it that is killed."""
+    copy = lab.root / "copy.sqlite"
+    shutil.copy(lab.settings.index_path, copy)
+    connection = apsw.Connection(str(copy))
+    connection.execute("INSERT INTO meta VALUES ('note', 1)")
+    log = Path(f"{copy}-wal").read_bytes()
+    connection.close()
+    return log
 
 
 def _config(lab) -> Path:

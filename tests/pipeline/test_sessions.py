@@ -221,13 +221,13 @@ def test_a_session_in_which_nobody_speaks_is_explained(lab: Lab) -> None:
     status = lab.memory().status()
 
     assert status.without_text == 1 and status.health == "ok"
-    assert "1 indexed transcripts hold nothing that was said" in status.problems
+    assert "1 indexed transcript holds nothing that was said" in status.problems
 
 
 def test_the_estimate_counts_sessions(lab: Lab) -> None:
     write_transcript(lab.sessions, "a.jsonl", dialogue(100))
 
-    assert "1 files to read" in lab.run("backfill", "--estimate").stdout
+    assert "1 file to read" in lab.run("backfill", "--estimate").stdout
     assert ", 0 chunks" not in lab.run("backfill", "--estimate").stdout
 
 

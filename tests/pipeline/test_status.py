@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,6 +160,36 @@ def test_a_damaged_queue_is_a_problem(lab) -> None:
     assert status.health == "degraded"
     assert said(status, "the work queue")
     assert said(status, "begun anew by `recallite index`")
+
+
+def test_an_agent_that_is_switched_off_is_no_problem(lab) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.memory_search = {"enabled": False}
+
+    done = lab.run("status")
+    status = lab.real_status()
+
+    assert status.health == "ok" and status.unindexed == ()
+    assert len(status.problems) == 1
+    assert said(status, "memory search is switched off for this agent (memorySearch.enabled)")
+    assert "switched off" in done.stdout and "recallite index" not in done.stdout.partition("Watcher")[0]
+    assert lab.run("index").stdout == "main: memory search is switched off (memorySearch.enabled)\n"
+
+
+def test_one_is_told_in_the_singular(lab) -> None:
+    lab.memory_search = {"provider": "openai"}  # without a key
+    lab.note("memory/a.md", "quokka")
+    lab.run("index", check=False)
+    lab.note("memory/b.md", "wombat")
+    lab.note("memory/c.md", b"\0\1\2")
+
+    told = lab.run("index", check=False).stdout
+    lab.note("memory/d.md", "numbat")
+    shown = lab.run("status", check=False).stdout
+
+    assert "main: 2 files, 2 chunks, 0 vectors; this run: 1 file written" in told
+    assert "1 file waits to be indexed" in shown
+    assert not re.search(r"\b1 [a-z]+s\b(?! open)", told + shown.partition("Workspace")[0])
 
 
 def test_a_memory_without_tools_is_switched_off(lab) -> None:

@@ -78,7 +78,7 @@ def test_it_stops_in_time_while_the_queue_is_out_of_reach(rig: Rig, caplog: pyte
 
     assert service.stop(1.0) is False
     rig.until(lambda: not service.is_alive())
-    assert "1 changes could not be passed on" in caplog.text
+    assert "1 change could not be passed on" in caplog.text
 
 
 def test_a_sender_that_fails_for_one_agent_holds_up_no_other() -> None:

@@ -49,7 +49,7 @@ class Running:
         return self._log.read_text()
 
     def wait_until_watching(self) -> None:
-        self.rig.until(lambda: "are watched" in self.log or self.process.poll() is not None, seconds=30)
+        self.rig.until(lambda: "watching " in self.log or self.process.poll() is not None, seconds=30)
         assert self.process.poll() is None, self.log
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, float]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recallite import (
+    IndexMissingError,
     MemorySearch,
+    MemoryTools,
     Settings,
     append_to_log,
+    as_prompt,
     is_silent,
     load_settings,
     mark_flushed,
     memory_flush,
     remember,
+    request_sync,
     session_context,
 )
 
@@ -102,6 +107,48 @@ def test_a_whole_number_may_be_written_with_a_point(everything: Settings) -> Non
     tokens: Any = 190_000.0
 
     assert memory_flush(everything.agent(), session_key="main", context_window=200_000, tokens=tokens).due
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda memory: memory.search("x", sources="memory"), "sources must be a list of texts, not str"),
+        (lambda memory: memory.search("x", sources=5), "sources must be a list of texts, not int"),
+        (lambda memory: memory.search("x", sources=[5]), r"each of sources must be a text \(str\), not int"),
+        (lambda memory: memory.search("x", folder=5), "folder must be a path, a text or a Path, not int"),
+        (lambda memory: memory.search("x", min_score="a"), "min_score must be a number, not str"),
+        (lambda memory: memory.search("x", min_score=True), "min_score must be a number, not bool"),
+        (lambda memory: memory.search("x", explain="no"), "explain must be True or False, not str"),
+        (lambda memory: memory.search("x", session=[]), "session must be a text"),
+        (lambda memory: memory.get("MEMORY.md", from_line="a"), "from_line must be a whole number, not str"),
+        (lambda memory: memory.get("MEMORY.md", lines=[]), "lines must be a whole number, not list"),
+        (lambda memory: MemorySearch(config=5), "config must be a path, a text or a Path, not int"),
+        (lambda memory: MemoryTools(5), "memory must be a MemorySearch, not int"),
+        (lambda memory: MemoryTools(memory, session_key=5), "session_key must be a text"),
+        (lambda memory: request_sync(5), "of one agent, .* not int"),
+        (lambda memory: as_prompt(5), "context must be what session_context gives, not int"),
+        (lambda memory: session_context(memory.settings, private="x"), "private must be True or False, not str"),
+        (lambda memory: session_context(memory.settings, private=True, today="x"), "today must be a date, not str"),
+        (lambda memory: append_to_log(memory.settings, "x", day=datetime(2026, 1, 1)), "day must be a date, not date"),
+    ],
+)
+def test_every_call_refuses_the_wrong_kind_in_words(
+    everything: Settings, call: Callable[[Any], object], words: str
+) -> None:
+    with MemorySearch(settings=everything.agent()) as memory, pytest.raises(TypeError, match=words):
+        call(memory)
+
+
+def test_a_request_has_one_of_the_reasons(everything: Settings) -> None:
+    with pytest.raises(ValueError, match="reason is 'foo', it must be one of session-start, "):
+        request_sync(everything.agent(), "foo")  # type: ignore[arg-type]  # what is wrong with it is the point
+
+
+def test_a_folder_may_be_a_path_and_sources_any_collection(everything: Settings) -> None:
+    folder: Any = Path("memory")
+
+    with MemorySearch(settings=everything.agent()) as memory, pytest.raises(IndexMissingError):
+        memory.search("x", folder=folder, sources={"memory"})  # type: ignore[arg-type]  # it is more than is asked for
 
 
 @pytest.mark.parametrize(("value", "error"), [("3", TypeError), (float("nan"), ValueError), (0, ValueError)])

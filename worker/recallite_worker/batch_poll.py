@@ -28,6 +28,7 @@ from recallite.errors import (
     RateLimitedError,
 )
 from recallite.index.batchfile import JobState, batch_path
+from recallite.wording import counted
 from recallite.work import WorkQueue
 from recallite_worker.batch_store import BatchStore, Job, open_store
 from recallite_worker.batches import options_for, space_key
@@ -244,7 +245,9 @@ class _Poller:
             with contextlib.suppress(ProviderError):  # the other one goes on, whatever becomes of this one
                 api.cancel(provider_id)
             return self._pause(0)
-        logger.info("agent %s: batch job %s with %d texts is submitted", self._settings.agent, provider_id, job.items)
+        logger.info(
+            "agent %s: batch job %s with %s is submitted", self._settings.agent, provider_id, counted(job.items, "text")
+        )
         return self._pause(0)
 
     def _spend(self, job: Job) -> bool:
@@ -326,7 +329,9 @@ class _Poller:
         self._queue.free_slot(job.account, job.name)
         left = self._store.finish(job, state, reason)
         self._freed += left
-        logger.info("agent %s: a batch job is %s; %d texts are left", self._settings.agent, state, left)
+        logger.info(
+            "agent %s: a batch job is %s; %s left", self._settings.agent, state, counted(left, "text is", "texts are")
+        )
         return left
 
     def _fail(self, job: Job, error: ProviderError) -> None:

@@ -21,9 +21,9 @@ from recallite.embeddings.batches import BatchLimits
 from recallite.embeddings.protocol import Vector
 from recallite.errors import IndexUnusableError
 from recallite.index.batchfile import OPEN_STATES, JobState
-from recallite.index.readonly import expect_writer
+from recallite.index.readonly import connect_writer
 from recallite.index.rows import Parameters, Row, fetch
-from recallite_worker.store import make_private, quarantine
+from recallite_worker.store import quarantine
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs(
@@ -326,11 +326,8 @@ class BatchStore:
 
 
 def _open(path: Path) -> apsw.Connection:
-    expect_writer(path)
-    make_private(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connect_writer(path)
     try:
-        connection.set_busy_timeout(10_000)
         connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").fetchall()
         connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
     except BaseException:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from recallite.embeddings.protocol import Space
 from recallite.errors import ForeignIndexError
-from recallite.index.readonly import expect_writer
+from recallite.index.files import first_bytes, is_there
+from recallite.index.readonly import connect_writer
 from recallite.index.rows import fetch
-from recallite_worker.store import keep_log_files, make_private, quarantine
+from recallite.index.schema import HEADER_BYTES, SQLITE_MAGIC
+from recallite_worker.store import keep_log_files, quarantine
 
 Vector = NDArray[np.float32]
 
@@ -185,11 +187,8 @@ def _unpack(blob: bytes) -> Vector:
 
 def _open(path: Path) -> apsw.Connection:
     _check_ours(path)
-    make_private(path)
-    expect_writer(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connect_writer(path)
     try:
-        connection.set_busy_timeout(10_000)
         connection.execute(
             f"PRAGMA page_size=8192; PRAGMA application_id={APPLICATION_ID}; "
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
@@ -205,9 +204,8 @@ def _open(path: Path) -> apsw.Connection:
 
 def _check_ours(path: Path) -> None:
     """Raises ForeignIndexError for a database of somebody else; what is no database at all is damage."""
-    if not path.exists():
+    if not is_there(path):
         return
-    with path.open("rb") as file:
-        header = file.read(100)
-    if header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    header = first_bytes(path, HEADER_BYTES)
+    if header[:16] == SQLITE_MAGIC and int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise ForeignIndexError(f"{path} is no embedding cache of recallite but stands where ours belongs: move it")

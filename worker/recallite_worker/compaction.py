@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import apsw
+
 from recallite.config import AgentSettings
-from recallite.index.connection import SpaceRow, space_row
+from recallite.index.connection import SpaceRow, space_row, unusable
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, vec_table
@@ -17,8 +19,15 @@ from recallite_worker.vectors import VectorWriter
 def compact_agent(settings: AgentSettings, queue: WorkQueue) -> tuple[int, int]:
     """Rebuild the vector tables, merge the keyword index, give free pages back; bytes before and after.
 
-    Searches go on meanwhile. Raises LeaseHeldError when the agent is being indexed.
+    Searches go on meanwhile. Raises LeaseHeldError when the agent is being indexed, and IndexUnusableError.
     """
+    try:
+        return _compact(settings, queue)
+    except apsw.Error as error:
+        raise unusable(settings.index_path, error) from error
+
+
+def _compact(settings: AgentSettings, queue: WorkQueue) -> tuple[int, int]:
     before = settings.index_path.stat().st_size
     lease = queue.lease(settings.agent, at_least=seen_epoch(settings.index_path))
     with LeaseKeeper(queue, lease):

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from recallite.errors import FencedError, LeaseHeldError, RecalliteError, UnknownAgentError
+from recallite.wording import counted
 from recallite.work import LANES, Lane
 from recallite.work.connect import open_dispatch
 from recallite.work.dispatch import Dispatch
@@ -107,7 +108,7 @@ class Jobs:
             self._dispatch.send(request.agent, "backfill")
         if done.next_seconds is not None:
             self._dispatch.send(request.agent, "batch", after_seconds=done.next_seconds)
-        return f"{done.open_jobs} jobs open, {done.delivered} vectors came"
+        return f"{counted(done.open_jobs, 'job')} open, {counted(done.delivered, 'vector')} came"
 
     def compact(self, payload: dict[str, object]) -> None:
         """Give back the space of deleted vectors."""
@@ -133,14 +134,15 @@ class _Progress:
         if now - self._last >= _REPORT_SECONDS:
             self._last = now
             self._report(
-                f"{progress.files_done} files done, {progress.files_waiting} waiting; "
-                f"{progress.vectors_done} vectors done, {progress.vectors_waiting} waiting"
+                f"{counted(progress.files_done, 'file')} done, {progress.files_waiting} waiting; "
+                f"{counted(progress.vectors_done, 'vector')} done, {progress.vectors_waiting} waiting"
             )
 
 
 def _summary(result: SyncResult) -> str:
-    left = f"{result.vectors_waiting} vectors waiting" if result.vectors_waiting else "nothing left"
+    left = f"{counted(result.vectors_waiting, 'vector')} waiting" if result.vectors_waiting else "nothing left"
     return (
-        f"{result.files_written} files, {result.chunks_added} chunks, {result.texts_embedded} texts embedded, "
+        f"{counted(result.files_written, 'file')}, {counted(result.chunks_added, 'chunk')}, "
+        f"{counted(result.texts_embedded, 'text')} embedded, "
         f"{result.vectors_cached} from the cache, {left}, {result.milliseconds} ms"
     )

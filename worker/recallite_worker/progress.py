@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol, TextIO
 
 from tqdm import tqdm
 
+from recallite.wording import counted
 from recallite_worker.results import SyncProgress
 
 PLAIN_LINE_SECONDS = 10.0
@@ -75,7 +76,7 @@ class _Bars:
             if seen.files or progress.files_waiting:
                 bar = self._bar(agent, "files", seen.files + progress.files_waiting)
                 bar.update(files)
-                bar.set_postfix_str(f"{progress.chunks_added} chunks", refresh=False)
+                bar.set_postfix_str(counted(progress.chunks_added, "chunk"), refresh=False)
             if seen.vectors or progress.vectors_waiting:
                 self._bar(agent, "vectors", seen.vectors + progress.vectors_waiting).update(vectors)
 
@@ -119,8 +120,8 @@ class _PlainLines:
             rate = seen.vectors / (now - self._began)
             left = f", about {progress.vectors_waiting / rate:.0f} s left" if rate > 0 else ""
             print(
-                f"{agent}: {seen.files} files done, {progress.files_waiting} waiting; "
-                f"{seen.vectors} vectors done, {progress.vectors_waiting} waiting ({rate:.1f}/s{left})",
+                f"{agent}: {counted(seen.files, 'file')} done, {progress.files_waiting} waiting; "
+                f"{counted(seen.vectors, 'vector')} done, {progress.vectors_waiting} waiting ({rate:.1f}/s{left})",
                 file=self._stream,
                 flush=True,
             )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw
 
-from recallite.errors import FencedError, IndexMissingError
+from recallite.errors import FencedError, IndexDamagedError, IndexMissingError
 from recallite.index.extension import VectorExtension
-from recallite.index.readonly import BUSY_TIMEOUT_MS, expect_writer
+from recallite.index.readonly import connect_writer
 from recallite.index.rows import fetch
 from recallite.index.schema import APPLICATION_ID, MIGRATIONS, PAGE_SIZE, SCHEMA_VERSION, TABLES, check_header
 
@@ -97,12 +97,10 @@ def seen_epoch(path: Path) -> int:
     """The greatest epoch that wrote this index; 0 for one that is not there. Used to take a higher lease."""
     try:
         check_header(path)
-    except IndexMissingError:
+    except (IndexMissingError, IndexDamagedError):
         return 0
-    expect_writer(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connect_writer(path)
     try:
-        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         rows = fetch(connection, "SELECT value FROM meta WHERE key = 'epoch'")
         return int(rows[0][0]) if rows else 0
     except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):
@@ -117,11 +115,11 @@ def open_store(path: Path, *, epoch: int, extension: VectorExtension) -> IndexSt
     A damaged file is moved aside (`<name>.damaged-<time>`) and a new one begun. Raises ForeignIndexError,
     IndexVersionError, FencedError.
     """
-    with suppress(IndexMissingError):
-        check_header(path)
     try:
+        with suppress(IndexMissingError):
+            check_header(path)
         return _open(path, epoch, extension)
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, IndexDamagedError) as error:
         quarantine(path, error)
         store = _open(path, epoch, extension)
         store.is_replaced = True
@@ -129,11 +127,8 @@ def open_store(path: Path, *, epoch: int, extension: VectorExtension) -> IndexSt
 
 
 def _open(path: Path, epoch: int, extension: VectorExtension) -> IndexStore:
-    make_private(path)
-    expect_writer(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connect_writer(path)
     try:
-        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         _prepare(connection)
         store = IndexStore(connection, path, epoch, extension.load(connection))
         _check(store)
@@ -203,13 +198,6 @@ def move_database(path: Path, target: Path) -> None:
         beside = path.with_name(path.name + suffix)
         if beside.exists():
             beside.rename(target.with_name(target.name + suffix))
-
-
-def make_private(path: Path) -> None:
-    """Make an empty file of mode 0600 in a directory of mode 0700; the log files take the mode over."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    os.close(descriptor)
 
 
 def get_meta(connection: apsw.Connection, key: str) -> object:

@@ -17,6 +17,7 @@ from recallite.index.rows import fetch
 from recallite.sources import find_note, scan_sources
 from recallite.transcripts import ALL_TRANSCRIPTS, transcript_name
 from recallite.types import Failure
+from recallite.wording import counted
 from recallite.work import SCAN, Lane, Mark, WorkQueue
 from recallite.workspace import FoundFile
 from recallite_worker.cache import EmbeddingCache
@@ -88,11 +89,11 @@ def sync_agent(
             ) from error
     result.milliseconds = int((time.monotonic() - began) * 1000)
     logger.info(
-        "agent %s: %d files, %d chunks, %d texts embedded, %d from the cache, %d ms",
+        "agent %s: %s, %s, %s embedded, %d from the cache, %d ms",
         settings.agent,
-        result.files_written,
-        result.chunks_added,
-        result.texts_embedded,
+        counted(result.files_written, "file"),
+        counted(result.chunks_added, "chunk"),
+        counted(result.texts_embedded, "text"),
         result.vectors_cached,
         result.milliseconds,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import add_agent, add_json, fraction, print_json, result_count, visible
+from recallite.wording import counted
 
 if TYPE_CHECKING:
     from recallite.evaluation.runs import Evaluation
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(found: Evaluation) -> None:
     width = max(len(result.way) for result in found.results)
-    print(f"{found.questions} questions")
+    print(counted(found.questions, "question"))
     print(f"{'':<{width}}  {f'recall@{found.k}':>9}  nDCG@10    MRR")
     for result in found.results:
         if result.measures is None:
@@ -56,4 +57,7 @@ def _print(found: Evaluation) -> None:
             print(f"{result.way:<{width}}  {m.recall:>9.3f}  {m.ndcg:>7.3f}  {m.mrr:>5.3f}")
     if found.unknown:
         listed = ", ".join(visible(path) for path in found.unknown[:5])
-        print(f"[{len(found.unknown)} answers are not in the index, such as {listed}]", file=sys.stderr)
+        print(
+            f"[{counted(len(found.unknown), 'answer is', 'answers are')} not in the index, such as {listed}]",
+            file=sys.stderr,
+        )

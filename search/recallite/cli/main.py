@@ -24,7 +24,7 @@ BUILT_IN = {
 ENTRY_POINTS = "recallite.commands"
 """Further commands join through this entry point group; each names a module like those of this package."""
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DEGRADED, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_DEGRADED = 0, 1, 2, 3
 
 
 class Command(Protocol):
@@ -36,7 +36,7 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code (0 fine, 1 failed, 2 wrong usage, 3 degraded, 130 interrupted)."""
+    """Run the command line; the exit code (0 fine, 1 failed, 2 wrong usage, 3 degraded). Raises KeyboardInterrupt."""
     arguments = joined_queries(sys.argv[1:] if argv is None else argv)
     accept_any_text(sys.stdout, sys.stderr)
     try:
@@ -45,12 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.command is None:
             parser.print_help()
             return EXIT_USAGE
-        code = _run(args)
-        sys.stdout.flush()
-        return code
+        return _run(args)
     except BrokenPipeError:
-        # The reader of our output is gone (`recallite search … | head`): nothing is left to say to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # its reader is gone (`recallite search … | head`): nothing is left to say to it
         return EXIT_OK
 
 
@@ -59,15 +56,29 @@ def _run(args: argparse.Namespace) -> int:
 
     command: Command = args.module
     try:
-        return command.run(args)
+        code = command.run(args)
+        sys.stdout.flush()
+        return code
     except (RecalliteError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
         print(f"recallite: {visible(str(error), keep=NEW_LINE)}", file=sys.stderr)
+        _drop_output()
         return EXIT_FAILED
-    except KeyboardInterrupt:
-        print("recallite: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    except Exception as error:
+        if type(error).__module__ != "apsw":  # not imported here: a command may need no database
+            raise
+        text = f"a database cannot be used ({type(error).__name__}: {error})"
+        print(f"recallite: {visible(text)}: `recallite status` says which, and what to do", file=sys.stderr)
+        return EXIT_FAILED
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried again when the process ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -147,4 +158,6 @@ def _version() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from recallite.cli.entry import run
+
+    sys.exit(run())

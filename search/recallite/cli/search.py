@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import add_agent, add_json, fallback_json, fraction, print_json, result_count, visible
+from recallite.wording import counted
 
 if TYPE_CHECKING:
     from recallite.types import ScoreParts, SearchReply
@@ -72,7 +73,7 @@ def _explained(parts: ScoreParts) -> str:
     if parts.lifted is not None:
         steps.append(f"lifted above those less like the query {parts.lifted:.3f}")
     if parts.age_days is not None:
-        steps.append(f"{parts.age_days} days old: × {parts.decay:.2f}")
+        steps.append(f"{counted(parts.age_days, 'day')} old: × {parts.decay:.2f}")
     if parts.gave_way < 1:
         steps.append(f"a further part of its session: × {parts.gave_way:.2f}")
     if parts.similarity is not None:
@@ -95,7 +96,8 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
         print(f"{hit.score:.3f} {visible(hit.path)}:{hit.start_line}-{hit.end_line}{mark}")
         if explain and hit.parts is not None:
             print(f"      {_explained(hit.parts)}")
-        print(visible(hit.snippet, keep="\n\t"))
+        lines = hit.snippet.replace("\r\n", "\n").replace("\r", "\n")  # a note may have line ends of another system
+        print(visible(lines, keep="\n\t"))
         print()
     if reply.fallback is not None:
         instead = f"{reply.provider} answers instead of {reply.fallback.from_provider}: {reply.fallback.reason}"
@@ -104,6 +106,12 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
         by = "by keyword only: " if reply.mode == "keyword" and reply.hits else ""
         print(f"[{by}{visible(reply.reason)}]", file=sys.stderr)
     if reply.pending_files:
-        print(f"[{reply.pending_files} changes wait to be indexed: recallite index]", file=sys.stderr)
+        print(
+            f"[{counted(reply.pending_files, 'change waits', 'changes wait')} to be indexed: recallite index]",
+            file=sys.stderr,
+        )
     if reply.pending_vectors:
-        print(f"[{reply.pending_vectors} chunks still wait for their vectors]", file=sys.stderr)
+        waiting = counted(
+            reply.pending_vectors, "chunk still waits for its vector", "chunks still wait for their vectors"
+        )
+        print(f"[{waiting}]", file=sys.stderr)

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import add_json, fallback_json, print_json, visible
+from recallite.wording import counted
 
 if TYPE_CHECKING:
     from recallite.types import Failure, IndexStatus
@@ -50,11 +51,11 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"Memory of {status.agent}: {status.health}"
     yield f"  Workspace:  {status.workspace}"
     yield f"  Index:      {status.index_path}"
-    yield f"  Files:      {status.files_indexed} indexed of {status.files_on_disk} on disk, {status.chunks} chunks"
+    yield f"  Files:      {status.files_indexed} indexed of {status.files_on_disk} on disk, {_chunks(status.chunks)}"
     yield from _sessions(status)
     yield f"  Provider:   {_provider(status)}"
     vectors = status.vectors
-    counts = f"{vectors.indexed} of {status.chunks} chunks"
+    counts = f"{vectors.indexed} of {_chunks(status.chunks)}"
     waiting = f", {vectors.pending} pending" if vectors.pending else ""
     failed = f", {vectors.failed} failed" if vectors.failed else ""
     reason = f" ({vectors.reason})" if vectors.reason else ""
@@ -62,13 +63,14 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"  Vectors:    {vectors.state}{engine}, {counts}{waiting}{failed}{reason}"
     yield f"  Keywords:   {status.fts}"
     cap = f" of at most {status.cache_max_entries}" if status.cache_max_entries else ", switched off"
-    yield f"  Cache:      {status.cache_entries} vectors{cap}"
+    yield f"  Cache:      {counted(status.cache_entries, 'vector')}{cap}"
     writer = f", written by {status.writer}" if status.writer else ""
     yield f"  Queue:      {status.queue_live} fresh, {status.queue_backfill} in backfill{writer}"
     scanned = f", last scan asked for {_when(status.last_scan)}" if status.last_scan is not None else ""
     yield f"  Watcher:    {status.watcher or 'none (run `recallite up`, or `recallite index` after changes)'}{scanned}"
     if status.batch.jobs:
-        yield f"  Batch:      {status.batch.open_jobs} jobs open, {status.batch.waiting} texts wait for them"
+        waiting = counted(status.batch.waiting, "text waits", "texts wait")
+        yield f"  Batch:      {counted(status.batch.open_jobs, 'job')} open, {waiting}"
     if status.workers:
         yield f"  Workers:    {', '.join(status.workers)}"
     yield f"  Last run:   {_when(status.last_success)}"
@@ -88,11 +90,15 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
 def _sessions(status: IndexStatus) -> Iterator[str]:
     for count in status.sources:
         if count.source == "sessions":
-            bad = f", {status.bad_line_count} bad lines" if status.bad_line_count else ""
+            bad = f", {counted(status.bad_line_count, 'bad line')}" if status.bad_line_count else ""
             yield (
                 f"  Sessions:   {count.files_indexed} indexed of {count.files_on_disk} found, "
-                f"{len(status.below_threshold)} below the threshold, {count.chunks} chunks{bad}"
+                f"{len(status.below_threshold)} below the threshold, {_chunks(count.chunks)}{bad}"
             )
+
+
+def _chunks(number: int) -> str:
+    return counted(number, "chunk")
 
 
 def _provider(status: IndexStatus) -> str:

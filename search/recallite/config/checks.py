@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from recallite.config.groups import leaves
 from recallite.config.schema_search import ChunkingConfig, HybridConfig, MemorySearchConfig
 from recallite.workspace.ignore import IgnoreRules
 
@@ -47,6 +48,15 @@ def limited_hybrid(hybrid: HybridConfig) -> HybridConfig:
     return replace(hybrid, vector_weight=vector, text_weight=text, candidate_multiplier=multiplier)
 
 
+def with_limits(origins: Mapping[str, str], asked: MemorySearchConfig, used: MemorySearchConfig) -> dict[str, str]:
+    """The origins, which tell of each value of `used` that is not the one that was asked for."""
+    found = dict(origins)
+    for name in ("chunking", "query"):
+        before, after = (dict(leaves(getattr(search, name), f"{name}.")) for search in (asked, used))
+        found.update({key: f"{found[key]}, instead of {before[key]}" for key in before if before[key] != after[key]})
+    return found
+
+
 def contradictions(search: MemorySearchConfig, origins: Mapping[str, str]) -> list[str]:
     """A line for each key of a resolved `memorySearch` that cannot be together with another."""
     found: list[tuple[str, str]] = []
@@ -66,7 +76,7 @@ def contradictions(search: MemorySearchConfig, origins: Mapping[str, str]) -> li
             allowed = ", ".join(map(str, _GEMINI_DIMENSIONS))
             found.append(("outputDimensionality", f"{dimensions} is not allowed: {search.model} has {allowed}"))
     never_aging = IgnoreRules(search.query.hybrid.temporal_decay.evergreen)
-    found += [("query.hybrid.temporalDecay.evergreen", line.reason) for line in never_aging.refused]
+    found += [("query.hybrid.temporalDecay.evergreen", f"{line.fault}; correct it") for line in never_aging.refused]
     return [f"{_section(origins[key])}.memorySearch.{key}: {text}" for key, text in found]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from pathlib import Path
 
 from recallite.errors import ConfigError
@@ -31,6 +32,8 @@ def read_tree(file: Path, *, named_by: str | None) -> Table:
     Raises ConfigError if the file cannot be read or is neither JSON nor JSON5.
     """
     try:
+        if not stat.S_ISREG(file.stat().st_mode) and not file.is_dir():
+            raise ConfigError(file, ["it is a pipe, a device or a socket: name a file"])  # to read it may never end
         data = file.read_bytes()
     except FileNotFoundError:
         if named_by is None and not file.is_symlink():

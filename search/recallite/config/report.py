@@ -133,4 +133,4 @@ def _with_origin(entry: Entry) -> str:
         text = "-"
     else:
         text = entry.value if isinstance(entry.value, str) else json.dumps(entry.value, ensure_ascii=False)
-    return f"{text} ({entry.origin})" if entry.origin == "default" else f"{text} (from {entry.origin})"
+    return f"{text} ({entry.origin})" if entry.origin.startswith("default") else f"{text} (from {entry.origin})"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from recallite.config.checks import contradictions, limited_chunking, limited_hybrid, shared_files
+from recallite.config.checks import contradictions, limited_chunking, limited_hybrid, shared_files, with_limits
 from recallite.config.groups import Group, leaves
 from recallite.config.load import LoadedFile, load_file
 from recallite.config.locate import Places, absolute, locate
@@ -50,7 +50,8 @@ class AgentSettings:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """From a dotted key such as `memorySearch.query.minScore` to where its value was set: "default",
     "agents.defaults", "agents.list[2]", "environment NAME", "config file" for what holds for all agents.
-    A list that was added up has "agents.defaults + agents.list[2]"."""
+    A list that was added up has "agents.defaults + agents.list[2]"; a value that is kept within its limits ends with
+    ", instead of 80"."""
 
     @property
     def zone(self) -> tzinfo | None:
@@ -99,6 +100,8 @@ def load_settings(
     The file is `config_path`, else `OPENCLAW_CONFIG_PATH`, else openclaw.json in the state directory, where
     it may be absent. Raises ConfigError with a line for each fault.
     """
+    if not isinstance(config_path, str | Path | None):
+        raise TypeError(f"config must be a path, a text or a Path, not {type(config_path).__name__}")
     env = os.environ if env is None else env
     places = locate(config_path, env, home)
     loaded = load_file(places, env)
@@ -154,6 +157,7 @@ class _Resolver:
         name = file_name(entry.id)
         workspace, workspace_origin = self._workspace(place, entry, name)
         search, index_path = self._placed(merged, name)
+        search_origins = with_limits(search_origins, merged, search)
         extra = (absolute(text, home=self._places.home, base=workspace) for text in search.extra_paths)
         return AgentSettings(
             agent=entry.id,

@@ -8,6 +8,7 @@ from typing import Literal
 import apsw
 
 from recallite.errors import IndexUnusableError
+from recallite.index.files import is_there
 from recallite.index.readonly import ReaderClosedError, ReadOnlyDatabase
 from recallite.index.rows import fetch
 from recallite.types import BatchJob, BatchState
@@ -24,7 +25,7 @@ def batch_path(cache_path: Path) -> Path:
 
 def batch_state(path: Path, *, now: float) -> BatchState:
     """Open jobs and the newest that are over, and how many texts wait for one. Empty when there was never a job."""
-    if not path.exists():
+    if not is_there(path):
         return BatchState()
     try:
         database = ReadOnlyDatabase(path)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import apsw
 
-from recallite.errors import IndexDamagedError, IndexMissingError, IndexUnusableError
+from recallite.errors import IndexMissingError, IndexUnusableError
 from recallite.index.readonly import ReadOnlyDatabase
 from recallite.index.rows import fetch
-from recallite.index.schema import check_header
+from recallite.index.schema import READ_PERMISSION, check_header, damaged
 from recallite.types import Fallback
 
 
@@ -53,17 +53,15 @@ class IndexReader:
     """A read-only connection to an index, for one thread; see `SearchConnections` for more."""
 
     def __init__(self, path: Path) -> None:
-        """Raises IndexMissingError, ForeignIndexError, IndexVersionError, IndexDamagedError."""
+        """Raises IndexUnusableError and its subclasses."""
         check_header(path)
         self.path = path
         try:
             self.database = ReadOnlyDatabase(path)
             with self.reading() as connection:
                 version = connection.execute("PRAGMA user_version").fetchall()[0][0]
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise damaged(path, error) from error
-        except apsw.CantOpenError as error:
-            raise IndexUnusableError(f"{path} cannot be opened: {error}") from error
+        except apsw.Error as error:
+            raise unusable(path, error) from error
         if version == 0:
             self.close()
             raise IndexMissingError(f"the index at {path} is just being made: run `recallite index`")
@@ -132,9 +130,15 @@ def space_row(connection: apsw.Connection, space: int) -> SpaceRow | None:
     return SpaceRow(id_, generation, provider, model, variant, dims, bool(vec0), floor, middle, state)
 
 
-def damaged(path: Path, error: Exception) -> IndexDamagedError:
-    """The error for a file in which SQLite found damage."""
-    return IndexDamagedError(
-        f"{path} is damaged ({error}): run `recallite index`, which moves it aside and rebuilds it from the "
-        "notes; vectors in the cache are not paid for again"
+def unusable(path: Path, error: apsw.Error) -> IndexUnusableError:
+    """What an error of SQLite says of the index, with the remedy."""
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return damaged(path, error)
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return IndexUnusableError(f"{path} is locked by another process ({error}): ask again")
+    if isinstance(error, apsw.CantOpenError | apsw.PermissionsError):
+        return IndexUnusableError(f"{path} cannot be opened ({error}): {READ_PERMISSION}")
+    return IndexUnusableError(
+        f"{path} cannot be read now ({type(error).__name__}: {error}): ask again; if it stays so, run "
+        "`recallite index`, and if that does not help, move the file away and run it again"
     )

@@ -11,6 +11,7 @@ from recallite.index.schema import fts_table, plain_table, vec_table
 from recallite.index.vector import has_table
 from recallite.transcripts.progress import TranscriptProgress
 from recallite.types import Failure, Fallback, Source
+from recallite.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +158,14 @@ def _rebuild(reader: IndexReader, generation: int, space: SpaceRow | None) -> st
     if rows:
         done = _one(reader, "SELECT count(*) FROM files WHERE generation = ?", (rows[-1][0],))
         total = _one(reader, "SELECT count(*) FROM files WHERE generation = ?", (generation,))
-        return f"text {done}/{total} files"
+        return f"text {done} of {counted(total, 'file')}"
     rows = fetch(reader.connection, "SELECT id FROM spaces WHERE state = 'building'")
     if not rows:
         return None
     building = space_row(reader.connection, rows[-1][0])
     waiting = _pending(reader, building, permanent=False)
     model = f"{building.provider}/{building.model}" if building is not None else "?"
-    return f"vectors of {model}: {waiting} chunks to go"
+    return f"vectors of {model}: {counted(waiting, 'chunk')} to go"
 
 
 def _last_success(reader: IndexReader) -> float | None:

@@ -38,8 +38,15 @@ class VectorExtension:
             fetch(connection, "SELECT vec_distance_cosine(vec_f32('[1,0]'), vec_f32('[0,1]'))")
         except (apsw.Error, AttributeError) as error:
             setting = "store.vector.extensionPath" if self.path else "sqlite-vec"
-            return f"{setting} {library} cannot be loaded: {error}"
+            return f"{setting} {library} cannot be loaded: {_why(library, error)}"
         return None
+
+
+def _why(library: Path, error: Exception) -> str:
+    """SQLite tries the name with a suffix last, and complains of that one."""
+    if f"{library}." not in str(error):
+        return str(error)
+    return "it is no library for this machine" if library.exists() else "there is no such file"
 
 
 def extension_of(settings: AgentSettings) -> VectorExtension:

@@ -78,7 +78,6 @@ class KeywordIndex:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        self._vocabularies: set[int] = set()
         connection.register_fts5_function("recallite_matched", _matched)
 
     def search(self, query: KeywordQuery, *, generation: int, limit: int, where: Filter) -> list[KeywordHit]:
@@ -89,6 +88,7 @@ class KeywordIndex:
         if total == 0:
             return []
         wanted = (*query.terms, *(related.term for related in query.related))
+        self._make_vocabulary(generation)
         frequency = {term: self._frequency(term, generation) for term in wanted}
         weights = [math.log1p((total - frequency[t] + 0.5) / (frequency[t] + 0.5)) for t in query.terms]
         full = (1.0,) * len(query.terms)
@@ -196,14 +196,16 @@ class KeywordIndex:
         rows = fetch(self._connection, f"SELECT count(*) FROM {fts_table(generation)}_docsize")
         return int(rows[0][0])
 
+    def _make_vocabulary(self, generation: int) -> None:
+        # Asked for each time: an error in the transaction that made it takes the table away again.
+        self._connection.execute(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{_vocabulary(generation)} "
+            f"USING fts5vocab(main, {fts_table(generation)}, row)"
+        )
+
     def _frequency(self, term: Term, generation: int) -> int:
         """In how many chunks the term stands, at most: that of its rarest token."""
-        vocabulary = f"recallite_vocabulary_{generation:d}"
-        if generation not in self._vocabularies:
-            self._connection.execute(
-                f"CREATE VIRTUAL TABLE temp.{vocabulary} USING fts5vocab(main, {fts_table(generation)}, row)"
-            )
-            self._vocabularies.add(generation)
+        vocabulary = _vocabulary(generation)
         least = 1 << 62
         for token in term.tokens:
             if token.endswith("*"):
@@ -214,6 +216,10 @@ class KeywordIndex:
                 rows = fetch(self._connection, sql, (token,))
             least = min(least, int(rows[0][0] or 0) if rows else 0)
         return least
+
+
+def _vocabulary(generation: int) -> str:
+    return f"recallite_vocabulary_{generation:d}"
 
 
 def _hit(

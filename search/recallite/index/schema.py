@@ -7,13 +7,26 @@ they are is one row, so that a flip is seen whole or not at all.
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
-from recallite.errors import ForeignIndexError, IndexMissingError, IndexVersionError
+import apsw
+
+from recallite.errors import (
+    ForeignIndexError,
+    IndexDamagedError,
+    IndexMissingError,
+    IndexUnusableError,
+    IndexVersionError,
+)
+from recallite.index.files import first_bytes
 
 APPLICATION_ID = 0x52434C31
 """`RCL1`, in the file's header."""
 SCHEMA_VERSION = 2
+SQLITE_MAGIC = b"SQLite format 3\0"
+HEADER_BYTES = 100
+READ_PERMISSION = "this process needs read permission on the file, and the right to enter its folder"
 PAGE_SIZE = 16384
 """Bytes; vectors of 3 to 6 KB waste a quarter of the file with SQLite's default of 4096."""
 VEC0_CHUNK_SIZE = 16
@@ -97,19 +110,15 @@ def create_plain(space: int) -> str:
 def check_header(path: Path) -> None:
     """Tell from the first 100 bytes whether the file is an index of ours, without opening it as a database.
 
-    Raises IndexMissingError (no file, or an empty one), ForeignIndexError, IndexVersionError.
+    Raises IndexMissingError (no file, or an empty one), ForeignIndexError, IndexVersionError, IndexDamagedError, and
+    IndexUnusableError for a file that this process may not read.
     """
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except FileNotFoundError as error:
-        raise IndexMissingError(f"nothing is indexed yet at {path}: run `recallite index`") from error
-    except IsADirectoryError as error:
-        raise ForeignIndexError(f"{path} is a directory; the index must be a file") from error
+    header = _header(path)
     if not header:
         raise IndexMissingError(f"nothing is indexed yet at {path}: run `recallite index`")
-    ours = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    if not ours:
+    if not header.strip(b"\0") or (len(header) < HEADER_BYTES and _is_sqlite(header)):
+        raise damaged(path, "its first page is lost")
+    if not _is_sqlite(header) or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise ForeignIndexError(
             f"{path} was not written by recallite and is left as it is: run `recallite adopt` to move it aside "
             "and to keep its vectors, or set store.path to another file"
@@ -119,3 +128,31 @@ def check_header(path: Path) -> None:
         raise IndexVersionError(
             f"{path} has schema version {version}, this recallite knows {SCHEMA_VERSION}: update recallite"
         )
+
+
+def damaged(path: Path, error: object) -> IndexDamagedError:
+    """The error for a file in which damage was found."""
+    return IndexDamagedError(
+        f"{path} is damaged ({error}): run `recallite index`, which moves it aside and rebuilds it from the "
+        "notes; vectors in the cache are not paid for again"
+    )
+
+
+def _header(path: Path) -> bytes:
+    """The first bytes, as far as there are any; none without a file."""
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            return first_bytes(path, HEADER_BYTES)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise IndexUnusableError(f"{path} cannot be read ({error.strerror}): {READ_PERMISSION}") from error
+    except apsw.Error as error:
+        raise IndexUnusableError(f"{path} cannot be read ({error}): {READ_PERMISSION}") from error
+    kind = "directory" if stat.S_ISDIR(mode) else "device, a pipe or a socket"
+    raise ForeignIndexError(f"{path} is a {kind}; the index must be a file: set store.path to another path")
+
+
+def _is_sqlite(header: bytes) -> bool:
+    return header[:16] == SQLITE_MAGIC[: len(header)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from recallite.arguments import a_text, agent_settings
+from recallite.arguments import a_day, a_text, agent_settings, yes_or_no
 from recallite.config import AgentSettings
 from recallite.errors import MemoryPathError
 from recallite.types import ContextFile, SessionContext
@@ -29,7 +29,8 @@ def session_context(
     if session_key is None and private is None:
         raise ValueError("say whose session it is: session_key=..., or private=True or False")
     key = a_text(session_key, "session_key") if session_key is not None else ""
-    today = today if today is not None else datetime.now(settings.zone).date()
+    private = yes_or_no(private, "private") if private is not None else None
+    today = a_day(today, "today") if today is not None else datetime.now(settings.zone).date()
     wanted = [f"{NOTES_DIR}/{day.isoformat()}.md" for day in (today - timedelta(days=1), today)]
     if _is_main(key, private, settings.agent):
         wanted = [*ROOT_NAMES, *wanted]
@@ -43,6 +44,8 @@ def session_context(
 
 def as_prompt(context: SessionContext) -> str:
     """The context as one text for a system prompt; empty when there is nothing."""
+    if not isinstance(context, SessionContext):
+        raise TypeError(f"context must be what session_context gives, not {type(context).__name__}")
     return "\n\n".join(f"## {file.path}\n\n{file.text.strip()}" for file in context.files)
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
-from recallite.arguments import a_text, agent_settings
+from recallite.arguments import a_day, a_text, agent_settings
 from recallite.config import AgentSettings
 from recallite.errors import MemoryWriteError
 from recallite.locking import locked
@@ -62,7 +62,7 @@ def append_to_log(settings: AgentSettings, text: str, *, day: date | None = None
     Atomic, and safe between processes. Raises MemoryWriteError.
     """
     agent_settings(settings)
-    day = day if day is not None else datetime.now(settings.zone).date()
+    day = a_day(day, "day") if day is not None else datetime.now(settings.zone).date()
     return _append(settings, (NOTES_DIR, f"{day.isoformat()}.md"), _clean(text), heading=f"# {day.isoformat()}")
 
 

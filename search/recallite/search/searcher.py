@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
 from recallite.embeddings.calibration import Calibration, calibration_of
-from recallite.errors import IndexUnusableError
-from recallite.index.connection import Snapshot, SpaceRow, damaged
+from recallite.index.connection import Snapshot, SpaceRow, unusable
 from recallite.index.filters import Filter
 from recallite.index.keyword import KeywordHit, KeywordQuery
 from recallite.index.readonly import ReaderClosedError
@@ -33,7 +33,7 @@ CANDIDATES_PER_MULTIPLIER = 50
 
 They do not depend on how many hits are asked for, so that the hits for k begin those for k + 1.
 """
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,7 @@ class Searcher:
 
     def indexed_paths(self) -> set[str]:
         """The paths of all files in the index. Raises IndexUnusableError."""
-        index = self._connections.get()
-        with index.reader.reading() as connection:
-            generation = index.reader.snapshot().generation
-            return {row[0] for row in fetch(connection, "SELECT path FROM files WHERE generation = ?", (generation,))}
+        return self._asking(_paths)
 
     def search(self, text: str, *, max_results: int, min_score: float, where: Filter, explain: bool) -> SearchReply:
         """Raises IndexUnusableError when there is no index to ask; no query text can raise."""
@@ -106,16 +103,18 @@ class Searcher:
         asked = _Asked(text, query, max_results, min_score, where, explain)
         if not query.terms and not query.literal:
             return SearchReply((), "none", "the query is blank")
+        return self._asking(lambda index: self._answer(index, asked))
+
+    def _asking(self, ask: Callable[[OpenIndex], _Answer]) -> _Answer:
         while True:
             index = self._connections.get()
             try:
-                return self._answer(index, asked)
+                return ask(index)
             except ReaderClosedError:
                 continue  # this process just became a writer; the next connection shares its view
-            except _DAMAGE as error:
-                raise damaged(index.reader.path, error) from error
-            except (apsw.BusyError, apsw.LockedError) as error:
-                raise IndexUnusableError(f"{index.reader.path} is locked: {error}") from error
+            except apsw.Error as error:
+                index.reader.close()  # the next search begins with a new connection
+                raise unusable(index.reader.path, error) from error
 
     def _answer(self, index: OpenIndex, asked: _Asked) -> SearchReply:
         # The question is embedded outside the read transaction, which stays short.
@@ -235,6 +234,12 @@ class Searcher:
     def _keyword_only(self, words: Sequence[KeywordHit]) -> list[Scored]:
         only_text = Weights(vector=0.0, text=1.0)
         return fuse(words, {}, {}, weights=only_text)
+
+
+def _paths(index: OpenIndex) -> set[str]:
+    with index.reader.reading() as connection:
+        generation = index.reader.snapshot().generation
+        return {row[0] for row in fetch(connection, "SELECT path FROM files WHERE generation = ?", (generation,))}
 
 
 def _space_id(snapshot: Snapshot) -> int | None:

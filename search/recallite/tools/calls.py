@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from recallite.arguments import a_text
 from recallite.client import MemorySearch
 from recallite.errors import IndexMissingError, MemoryPathError, RecalliteError
 from recallite.tools.arguments import BadArgument, number_of, read_arguments, shown, text_of, whole_of
@@ -36,8 +37,10 @@ class MemoryTools:
     """
 
     def __init__(self, memory: MemorySearch, *, session_key: str | None = None, chat: ChatType | None = None) -> None:
+        if not isinstance(memory, MemorySearch):
+            raise TypeError(f"memory must be a MemorySearch, not {type(memory).__name__}")
         self._memory = memory
-        self._session_key = session_key
+        self._session_key = a_text(session_key, "session_key") if session_key is not None else None
         self._citations = memory.settings.memory.citations
         self._shows_sources = shows_citations(self._citations, chat or chat_type(session_key))
         self._functions: Mapping[str, Callable[[Any], Result]] = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Literal
+from typing import Literal, get_args
 
+from recallite.arguments import agent_settings
 from recallite.config import AgentSettings
 from recallite.transcripts.names import ALL_TRANSCRIPTS
 from recallite.work.connect import broker_url, open_dispatch
@@ -28,7 +29,9 @@ _asked: dict[tuple[str, str, bool], float] = {}
 
 
 def request_sync(settings: AgentSettings, reason: Reason = "request") -> None:
-    """Let the agent's files be compared with its index soon. Returns at once, never raises, never waits.
+    """Let the agent's files be compared with its index soon. Returns at once, never waits.
+
+    Raises only for arguments of the wrong kind: TypeError, ValueError.
 
     At the start of a session, and after a compaction, whatever its transcripts hold is indexed; otherwise what lies
     above the thresholds of `sync.sessions`.
@@ -36,6 +39,9 @@ def request_sync(settings: AgentSettings, reason: Reason = "request") -> None:
     With a broker (RECALLITE_BROKER_URL) the workers are told, else the `recallite up` of this state directory; when
     neither is there nothing happens. The work is done elsewhere: this only leaves a mark, in a thread of its own.
     """
+    agent_settings(settings)
+    if reason not in get_args(Reason):
+        raise ValueError(f"reason is {reason!r}, it must be one of {', '.join(get_args(Reason))}")
     key = (str(settings.state_dir), settings.agent, reason in _WITH_ALL_SESSIONS)
     now = time.monotonic()
     with _lock:

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
-from recallite.index.readonly import ReaderClosedError, ReadOnlyDatabase, expect_writer
+from recallite.index.readonly import ReaderClosedError, ReadOnlyDatabase, connect_writer
 from recallite.index.rows import Parameters, Row, fetch
 from recallite.work.holder import Holder
 from recallite.work.queue import LANES, SLOT_SECONDS, Backlog, Debt, Errand, Lane, Lease, Mark, Pause
@@ -277,8 +277,6 @@ class SqliteQueue:
             self._database = ReadOnlyDatabase(self._path)
             self._connection, self._pid = self._database.connection, os.getpid()
             return self._connection
-        expect_writer(self._path)
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             self._connection = self._connect()
         except (apsw.CorruptError, apsw.NotADBError):
@@ -294,10 +292,8 @@ class SqliteQueue:
         return self._connection
 
     def _connect(self) -> apsw.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = connect_writer(self._path)
         try:
-            connection.set_busy_timeout(10_000)
             connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL").fetchall()
             connection.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
         except BaseException:

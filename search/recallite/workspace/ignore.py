@@ -34,7 +34,12 @@ class RefusedLine:
 
     file: Path | None
     """None for the setting `exclude`."""
-    reason: str
+    fault: str
+    """Which line it is, and why it is no pattern."""
+
+    @property
+    def reason(self) -> str:
+        return f"{self.fault}; it is passed over"
 
 
 class IgnoreRules:
@@ -111,7 +116,7 @@ def _patterns(lines: Iterable[str], called: str) -> tuple[tuple[_Pattern, ...], 
         try:
             pattern = _pattern(line)
         except ValueError as error:
-            reasons.append(f"{called} {number}, {line!r}, is passed over: {error}")
+            reasons.append(f"{called} {number}, {line!r}, is no pattern: {error}")
             continue
         if pattern is not None:
             patterns.append(pattern)

@@ -134,7 +134,7 @@ def test_keyword_search_has_all_of_it_while_the_job_runs(openai, step) -> None:
     assert openai.paths("number77x")[0] == "memory/077.md"
     status = openai.real_status()
     assert (status.batch.open_jobs, status.batch.waiting) == (1, NOTES)
-    assert any(f"1 batch jobs bring vectors for {NOTES} texts" in problem for problem in status.problems)
+    assert any(f"1 batch job brings vectors for {NOTES} texts" in problem for problem in status.problems)
 
 
 def test_a_submission_whose_answer_was_lost_is_found_again(served) -> None:
@@ -204,7 +204,7 @@ def test_wait_false_returns_and_the_next_run_takes_the_results_in(openai) -> Non
 
     first = openai.run("index", check=False)
     assert first.returncode == 3
-    assert "1 batch jobs bring vectors" in first.stdout
+    assert "1 batch job brings vectors" in first.stdout
     assert (len(openai.batches.jobs), openai.server.texts) == (1, 0)
     openai.run("index", check=False)
 
@@ -262,4 +262,4 @@ def test_status_tells_of_jobs_to_programs(openai, step) -> None:
 
     assert said["batch"]["waiting"] == NOTES
     assert [job["state"] for job in said["batch"]["jobs"]] == ["running"]
-    assert "1 jobs open, 120 texts wait" in openai.run("status", check=False).stdout
+    assert "1 job open, 120 texts wait" in openai.run("status", check=False).stdout

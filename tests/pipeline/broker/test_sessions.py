@@ -40,7 +40,7 @@ def cluster(make_cluster):
 
 def watching(cluster):
     producer = cluster.producer()
-    until(lambda: "are watched" in producer.logs() or producer.status != "running", what=producer.logs)
+    until(lambda: "watching " in producer.logs() or producer.status != "running", what=producer.logs)
     return producer
 
 

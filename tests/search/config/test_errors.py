@@ -42,6 +42,14 @@ def test_an_unknown_key_like_no_other_gets_no_suggestion(search_problems: Proble
     assert line == "cache.zzz: unknown key; (allowed: enabled, maxEntries)"
 
 
+def test_a_pattern_that_is_none_is_refused_with_its_fault(search_problems: Problems) -> None:
+    lines = search_problems({"query": {"hybrid": {"temporalDecay": {"evergreen": ["people/*.md", "memory/[a"]}}}})
+
+    assert lines == [
+        "query.hybrid.temporalDecay.evergreen: pattern 2, 'memory/[a', is no pattern: a bracket is not closed; correct it"
+    ]
+
+
 def test_a_wrong_choice_is_answered_with_all_choices(search_problems: Problems) -> None:
     (line,) = search_problems({"provider": "cohere"})
 

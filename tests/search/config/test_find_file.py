@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,11 @@ def test_loading_creates_nothing(home: Path) -> None:
     load_settings(env={}, home=home).agent(None)
 
     assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_file_is_refused_and_not_waited_for(home: Path) -> None:
+    os.mkfifo(home / "pipe")
+
+    with pytest.raises(ConfigError, match="it is a pipe, a device or a socket: name a file"):
+        load_settings(home / "pipe", env={}, home=home)

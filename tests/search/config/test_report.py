@@ -53,6 +53,28 @@ def test_each_value_is_shown_with_its_origin(load: Load) -> None:
     assert "openai set (from agents.defaults.memorySearch.remote.apiKey)" in lines
 
 
+def test_a_value_kept_within_its_limits_is_shown_as_what_it_is(load: Load) -> None:
+    search = {
+        "chunking": {"tokens": 20, "overlap": 20},
+        "query": {"hybrid": {"vectorWeight": 0, "textWeight": 0, "candidateMultiplier": 50}},
+    }
+    settings = load({"agents": {"defaults": {"memorySearch": search}, "list": [{"id": "a"}]}})
+    found = {entry.key.removeprefix("memorySearch."): entry for entry in report(settings.agent("a"), env={}).settings}
+    text = as_text(report(settings.agent("a"), env={}))
+
+    assert (found["chunking.overlap"].value, found["chunking.overlap"].origin) == (19, "agents.defaults, instead of 20")
+    assert found["chunking.tokens"].origin == "agents.defaults"
+    assert found["query.hybrid.vectorWeight"].origin == "agents.defaults, instead of 0.0"
+    assert found["query.hybrid.candidateMultiplier"].origin == "agents.defaults, instead of 50"
+    assert "19 (from agents.defaults, instead of 20)" in text
+
+
+def test_a_default_kept_within_its_limits_is_shown_as_a_default(load: Load) -> None:
+    settings = load({"agents": {"defaults": {"memorySearch": {"chunking": {"tokens": 50}}}}})
+
+    assert "49 (default, instead of 80)" in as_text(report(settings.agent(), env={}))
+
+
 def test_the_files_are_named(load: Load, home: Path) -> None:
     places = as_data(report(load(CONFIG).agent("b"), env={}))["places"]
 

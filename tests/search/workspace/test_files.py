@@ -169,7 +169,7 @@ def test_a_line_that_cannot_be_a_pattern_is_passed_over_and_named(workspace: Pat
     assert sorted(scan.files) == [f"{tmp_path}/x/a.md"]
     assert [(r.file, r.reason.partition(", is")[0]) for r in rules.refused] == [(None, f"pattern 1, {line!r}")]
     assert [r.file for r in below.refused] == [tmp_path / "x/.gitignore"]
-    assert below.refused[0].reason.startswith(f"line 2, {line!r}, is passed over: ")
+    assert below.refused[0].reason.startswith(f"line 2, {line!r}, is no pattern: ")
     assert [skipped.path for skipped in scan.skipped] == ["memorySearch.exclude", f"{tmp_path}/x/.gitignore"]
     assert [skipped.reason for skipped in scan.skipped] == [rules.refused[0].reason, below.refused[0].reason]
 

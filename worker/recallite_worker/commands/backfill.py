@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from recallite.wording import counted
+
 if TYPE_CHECKING:
     from recallite.config import AgentSettings
 
@@ -29,8 +31,10 @@ def run(args: argparse.Namespace) -> int:
     agent = settings.agent(args.agent)
     expected = estimate(agent)
     print(
-        f"{agent.agent}: {expected.files} files to read, {expected.chunks} chunks, {expected.texts} texts to embed "
-        f"(about {expected.tokens} tokens{_price(agent, expected.tokens)}), {expected.cached} vectors are in the cache"
+        f"{agent.agent}: {counted(expected.files, 'file')} to read, {counted(expected.chunks, 'chunk')}, "
+        f"{counted(expected.texts, 'text')} to embed "
+        f"(about {counted(expected.tokens, 'token')}{_price(agent, expected.tokens)}), "
+        f"{counted(expected.cached, 'vector is', 'vectors are')} in the cache"
     )
     if args.estimate:
         return 0

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import add_agent, add_json, print_json, visible
+from recallite.wording import counted
 
 if TYPE_CHECKING:
     from recallite.types import BatchJob
@@ -50,7 +51,7 @@ def _line(job: BatchJob) -> str:
     at = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.submitted or job.created))
     name = job.provider_id or "not submitted yet"
     reason = f" ({job.reason})" if job.reason else ""
-    return f"{job.id}  {job.state:9}  {at}  {job.delivered} of {job.texts} texts  {name}{reason}"
+    return f"{job.id}  {job.state:9}  {at}  {job.delivered} of {counted(job.texts, 'text')}  {name}{reason}"
 
 
 def _cancel(args: argparse.Namespace, open_jobs: dict[str, BatchJob]) -> int:

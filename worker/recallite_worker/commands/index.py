@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
+import os
 import signal
 import sys
 import time
@@ -16,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from recallite.cli.output import visible
+from recallite.wording import counted
 
 if TYPE_CHECKING:
     from recallite.config import AgentSettings
@@ -99,7 +101,7 @@ class _Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.happened:
-            raise KeyboardInterrupt
+            os._exit(EXIT_INTERRUPTED)  # to unwind would wait for the slices that run; what is committed is kept
         self.happened = True
         self._stop()  # type: ignore[operator]  # given as a bound method
 
@@ -130,9 +132,11 @@ def _report(agent: AgentSettings, outcome: AgentOutcome | None, queue: WorkQueue
     vectors = status.vectors
     model = f" ({status.provider}/{status.model})" if status.provider else ""
     print(
-        f"{agent.agent}: {status.files_indexed} files, {status.chunks} chunks, {vectors.indexed} vectors{model}; "
-        f"this run: {outcome.files_written} files written, {outcome.files_removed} removed, "
-        f"{outcome.texts_embedded} texts embedded, {outcome.vectors_cached} vectors from the cache, {seconds:.1f} s"
+        f"{agent.agent}: {counted(status.files_indexed, 'file')}, {counted(status.chunks, 'chunk')}, "
+        f"{counted(vectors.indexed, 'vector')}{model}; this run: "
+        f"{counted(outcome.files_written, 'file')} written, {outcome.files_removed} removed, "
+        f"{counted(outcome.texts_embedded, 'text')} embedded, "
+        f"{counted(outcome.vectors_cached, 'vector')} from the cache, {seconds:.1f} s"
     )
     for failure in status.failures:
         line = f":{failure.start_line}" if failure.start_line is not None else ""
