@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +79,12 @@ class Lab:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode() if isinstance(text, str) else text)
         return target
+
+    def settle(self) -> None:
+        """Let the files' times be older than the grain of the file system's clock."""
+        newest = max(path.stat().st_ctime_ns for path in self.root.rglob("*.md"))
+        while time.time_ns() - newest < 25_000_000:
+            time.sleep(0.005)
 
     @property
     def sessions(self) -> Path:

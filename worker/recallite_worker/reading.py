@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from recallite.errors import MemoryPathError
 from recallite.workspace import BinaryContentError, FoundFile, decode
+from recallite.workspace.figures import figures
 from recallite.workspace.paths import read_beneath
 from recallite_worker.writer import FileState
 
@@ -33,13 +34,14 @@ def read_note(found: FoundFile) -> ReadFile | None:
     except OSError as error:
         state = FileState(found.source, found.path, None, found.size, found.mtime_ns, found.ctime_ns)
         return ReadFile(state, None, f"cannot be read: {error.strerror or type(error).__name__}")
+    size, mtime_ns, ctime_ns = figures(info)
     state = FileState(
         found.source,
         found.path,
         hashlib.sha256(data).digest(),
-        info.st_size,
-        info.st_mtime_ns,
-        _settled_ctime(info),
+        size,
+        mtime_ns,
+        0 if _is_fresh(info) else ctime_ns,
     )
     try:
         return ReadFile(state, decode(data))
@@ -47,10 +49,9 @@ def read_note(found: FoundFile) -> ReadFile | None:
         return ReadFile(state, None, str(error))
 
 
-def _settled_ctime(info: os.stat_result) -> int:
-    """The file's change time, or 0 when it is so fresh that a further change could have the same time.
+def _is_fresh(info: os.stat_result) -> bool:
+    """Whether a file changed so shortly ago that a further change could have the same time.
 
-    File systems stamp times a few milliseconds coarse; a 0 makes the next scan read the file once more.
+    File systems stamp times a few milliseconds coarse; a change time of 0 makes the next scan read it once more.
     """
-    fresh = time.time_ns() - info.st_ctime_ns < _TIME_GRAIN_NS
-    return 0 if fresh else info.st_ctime_ns
+    return time.time_ns() - info.st_ctime_ns < _TIME_GRAIN_NS

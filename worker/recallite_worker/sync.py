@@ -9,12 +9,12 @@ from collections.abc import Callable
 import apsw
 
 from recallite.config import AgentSettings
-from recallite.errors import IndexUnusableError
+from recallite.errors import IndexUnusableError, RecalliteError, unforeseen
 from recallite.index.batchfile import batch_path
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
-from recallite.sources import find_note, scan_sources
+from recallite.sources import find_note, find_session, scan_sources
 from recallite.transcripts import ALL_TRANSCRIPTS, transcript_name
 from recallite.types import Failure
 from recallite.work import SCAN, Lane, Mark, WorkQueue
@@ -32,7 +32,7 @@ from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoc
 from recallite_worker.transcripts import TranscriptUpdate
 from recallite_worker.vector_stage import EmbedderFactory, VectorStage, open_embedder
 from recallite_worker.vectors import VectorWriter
-from recallite_worker.writer import TextWriter
+from recallite_worker.writer import FileState, TextWriter
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def sync_agent(
 
     `lane` "live" does fresh marks only, and embeds only what it wrote itself; None does everything.
     `rebuild` begins a new generation. Raises LeaseHeldError, FencedError, IndexUnusableError; a file, a chunk
-    or a provider that fails is noted in the result and costs only itself.
+    or a provider that fails is noted in the result and costs only itself, also when nobody foresaw how.
     """
     began = time.monotonic()
     lease = queue.lease(settings.agent, at_least=seen_epoch(settings.index_path))
@@ -181,7 +181,7 @@ class _Slice:
         done: list[Mark] = []
         with self.store.transaction():
             for mark in marks:
-                if not self._write_marked(writers, mark):
+                if not self._write_guarded(writers, mark):
                     break
                 done.append(mark)
                 self.progress.files_done += 1
@@ -196,6 +196,33 @@ class _Slice:
             self._bulky = []
         self.progress.chunks_added = self.result.chunks_added
         self.observe(self.progress)
+
+    def _write_guarded(self, writers: list[TextWriter], mark: Mark) -> bool:
+        """Like `_write_marked`; what goes wrong with one file costs that file, unless it is the index that is amiss."""
+        try:
+            return self._write_marked(writers, mark)
+        except (RecalliteError, apsw.Error) as error:
+            if not isinstance(error, apsw.TooBigError):
+                raise
+            reason = "more text than SQLite can hold"
+        except MemoryError:
+            reason = "there is not enough memory for it"
+        except Exception as error:
+            logger.debug("agent %s: %s", self.settings.agent, mark.path, exc_info=error)
+            reason = unforeseen(error)
+        failure = Failure(mark.path, f"cannot be indexed: {reason}", permanent=False)
+        for writer in writers:
+            writer.fail(self._unread(mark.path), failure.reason)
+        self.result.failures.append(failure)
+        return True
+
+    def _unread(self, path: str) -> FileState:
+        """A file of which only the look is known. It is tried again by the next scan."""
+        is_session = transcript_name(path) is not None
+        found = find_session(path, self.settings) if is_session else find_note(path, self.settings)
+        if found is None:
+            return FileState("sessions" if is_session else "memory", path, None, 0, 0, 0)
+        return FileState(found.source, path, None, found.size, found.mtime_ns, found.ctime_ns)
 
     def _write_marked(self, writers: list[TextWriter], mark: Mark) -> bool:
         """Whether it is dealt with; False for a transcript that goes on in another slice."""

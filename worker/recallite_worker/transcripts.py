@@ -25,6 +25,7 @@ from recallite.transcripts import (
 from recallite.transcripts.progress import MOST_BAD_LINES_KEPT, PrefixDigest
 from recallite.types import Failure
 from recallite.workspace import FoundFile
+from recallite.workspace.figures import figures
 from recallite.workspace.paths import opened_beneath
 from recallite_worker.dialogue import Piece, Place, cut
 from recallite_worker.forgetting import must_forget
@@ -126,7 +127,7 @@ class _Writing:
         self.inode = info.st_ino
         self.folder = folder
         self.stop = stop
-        self.state = FileState("sessions", path, None, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        self.state = FileState("sessions", path, None, *figures(info))
         self.wrote = False
         self.added = 0
         self._file_id = 0

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from recallite.transcripts.names import FOLDER, is_transcript, transcript_name, transcript_path
+from recallite.workspace.figures import figures
 from recallite.workspace.files import FoundFile, Scan, SkippedFile
 
 
@@ -85,5 +86,4 @@ def _same_file(entries: Iterable[os.DirEntry[str]], inode: int) -> str | None:
 
 
 def _found(folder: Path, name: str, info: os.stat_result) -> FoundFile:
-    path = transcript_path(name)
-    return FoundFile("sessions", path, folder, (name,), info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    return FoundFile("sessions", transcript_path(name), folder, (name,), *figures(info))

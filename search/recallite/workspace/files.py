@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from recallite.types import Source
+from recallite.workspace.figures import figures
 from recallite.workspace.ignore import IGNORE_FILES, IgnoreRules
 
 ROOT_NAMES = ("MEMORY.md", "memory.md")
@@ -124,7 +125,7 @@ def _find_below(workspace: Path, root: Path, parts: tuple[str, ...], rules: Igno
 
 
 def _found(path: str, root: Path, parts: tuple[str, ...], info: os.stat_result) -> FoundFile:
-    return FoundFile("memory", path, root, parts, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    return FoundFile("memory", path, root, parts, *figures(info))
 
 
 def _same_file(one: Path, other: Path) -> bool:
