@@ -159,12 +159,15 @@ class Lab:
     def paths(self, query: str, **options: Any) -> list[str]:
         return [hit.path for hit in self.search(query, **options).hits]
 
-    def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, check: bool = True, before_start: Callable[[], None] | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """The command line, in a process of its own; by keyword, unless the environment has a key."""
         _ = self.settings
         env = {**os.environ, "OPENCLAW_STATE_DIR": str(self.root / "state"), **environment}
         command = [sys.executable, "-m", "recallite.cli.main", "--config", str(self.root / "openclaw.json")]
-        done = subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, timeout=120)
+        options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120, "preexec_fn": before_start}
+        done = subprocess.run([*command, *arguments], env=env, **options)
         assert not check or done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 

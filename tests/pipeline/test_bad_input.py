@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import sys
 
 import apsw
 import pytest
@@ -131,6 +133,28 @@ def test_an_error_that_nobody_foresaw_costs_its_file(lab, fault: Exception, monk
     lab.index()
     assert lab.real_status().failures == ()
     assert lab.paths("poison")[0] == "memory/b.md"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to its address space")
+def test_notes_for_which_the_memory_is_too_small_cost_themselves(lab) -> None:
+    """Address space for 1.4 GB: tiny lines take 50 times their size."""
+    lab.note("memory/a.md", "quokka")
+    lab.note("memory/b.md", "a\n" * (16 * 2**20))
+    lab.note("memory/c.md", "wombat")
+    huge = lab.note("memory/d.md", "text" * 4096)
+    os.truncate(huge, 10 * 2**30)
+    stray = lab.note("memory/e.md", b"\0")
+    os.truncate(stray, 10 * 2**30)
+
+    limit = 1400 * 2**20
+    done = lab.run("index", check=False, before_start=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+    assert done.returncode == 3, done.stderr
+    assert "memory/b.md: cannot be indexed: there is not enough memory for it" in done.stdout
+    assert "memory/d.md: has 10240.0 MiB, a note may have 32 MiB: split it" in done.stdout
+    assert "memory/e.md: looks binary" in done.stdout
+    assert (lab.paths("quokka"), lab.paths("wombat")) == (["memory/a.md"], ["memory/c.md"])
 
 
 def test_an_agent_whose_run_ends_in_a_fault_does_not_end_the_others(make_lab, monkeypatch: pytest.MonkeyPatch) -> None:

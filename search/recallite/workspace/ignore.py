@@ -6,6 +6,7 @@ Patterns have the meaning of gitignore(5), which a test checks against git itsel
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,12 +203,16 @@ def _bracket(glob: str, at: int) -> tuple[str, int]:
     return (f"[^/{members}]" if negated else f"(?!/)[{members}]"), at + 1
 
 
+_MOST_BYTES = 1024 * 1024
+
+
 def _lines(file: Path) -> list[str]:
-    """The lines of a file that is no symlink; none if it cannot be read."""
+    """The lines of a regular file, up to a length that no ignore file has; none if it cannot be read."""
     try:
-        if file.is_symlink():
+        if not stat.S_ISREG(file.lstat().st_mode):
             return []
-        data = file.read_bytes()
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES)
     except OSError:
         return []
     # The byte order mark of some editors is no part of the first pattern; file names are decoded like this too.

@@ -14,7 +14,7 @@ from typing import BinaryIO
 from recallite.errors import MemoryPathError
 from recallite.types import Excerpt
 from recallite.workspace.files import NOTES_DIR, ROOT_NAMES, index_path, is_markdown
-from recallite.workspace.text import BinaryContentError, LineMap, decode
+from recallite.workspace.text import ContentError, LineMap, decode, read_content
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
@@ -73,12 +73,6 @@ def _allowed(name: str, location: Path, workspace: Path, extra_paths: Sequence[P
         if location.is_relative_to(extra):
             return AllowedPath(name, extra, location.relative_to(extra).parts)
     return None
-
-
-def read_beneath(root: Path, parts: Sequence[str]) -> tuple[bytes, os.stat_result]:
-    """The bytes of the regular file at `parts` below `root`, and its state when it was read; see `opened_beneath`."""
-    with opened_beneath(root, parts) as (file, info):
-        return file.read(), info
 
 
 @contextmanager
@@ -163,14 +157,13 @@ def read_excerpt(
     """
     allowed = _existing_literal(path, workspace, extra_paths) or resolve_memory_path(path, workspace, extra_paths)
     try:
-        data, _ = read_beneath(allowed.root, allowed.parts)
+        with opened_beneath(allowed.root, allowed.parts) as (file, _):
+            text = decode(read_content(file))
     except FileNotFoundError:
         return Excerpt("", allowed.path)
     except OSError as error:
         raise MemoryPathError(f"{path!r} cannot be read: {error.strerror}") from error
-    try:
-        text = decode(data)
-    except BinaryContentError as error:
+    except ContentError as error:
         raise MemoryPathError(f"{path!r} {error}") from error
     if from_line is None and lines is None:
         return Excerpt(text, allowed.path)
