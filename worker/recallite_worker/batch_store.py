@@ -20,6 +20,7 @@ import numpy as np
 from recallite.embeddings.batches import BatchLimits
 from recallite.embeddings.protocol import Vector
 from recallite.errors import IndexUnusableError
+from recallite.filenames import as_text
 from recallite.index.batchfile import OPEN_STATES, JobState
 from recallite.index.readonly import expect_writer
 from recallite.index.rows import Parameters, Row, fetch
@@ -328,7 +329,7 @@ class BatchStore:
 def _open(path: Path) -> apsw.Connection:
     expect_writer(path)
     make_private(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(10_000)
         connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").fetchall()

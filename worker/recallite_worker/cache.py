@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recallite.embeddings.protocol import Space
 from recallite.errors import ForeignIndexError
+from recallite.filenames import as_text
 from recallite.index.readonly import expect_writer
 from recallite.index.rows import fetch
 from recallite_worker.store import keep_log_files, make_private, quarantine
@@ -56,7 +57,7 @@ class EmbeddingCache:
         if not path.exists():
             return False
         try:
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 return fetch(connection, "PRAGMA quick_check(1)") != [("ok",)]
             finally:
@@ -187,7 +188,7 @@ def _open(path: Path) -> apsw.Connection:
     _check_ours(path)
     make_private(path)
     expect_writer(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(10_000)
         connection.execute(

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from recallite.errors import FencedError, IndexMissingError
+from recallite.filenames import as_text
 from recallite.index.extension import VectorExtension
 from recallite.index.readonly import BUSY_TIMEOUT_MS, expect_writer
 from recallite.index.rows import fetch
@@ -100,7 +101,7 @@ def seen_epoch(path: Path) -> int:
     except IndexMissingError:
         return 0
     expect_writer(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         rows = fetch(connection, "SELECT value FROM meta WHERE key = 'epoch'")
@@ -131,7 +132,7 @@ def open_store(path: Path, *, epoch: int, extension: VectorExtension) -> IndexSt
 def _open(path: Path, epoch: int, extension: VectorExtension) -> IndexStore:
     make_private(path)
     expect_writer(path)
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         _prepare(connection)

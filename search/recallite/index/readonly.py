@@ -67,7 +67,7 @@ class ReadOnlyDatabase:
         return self._connect("immutable=1")
 
     def _connect(self, parameters: str) -> apsw.Connection:
-        uri = f"file:{quote(str(self.path))}?{parameters}"
+        uri = f"file:{quote(os.fsencode(self.path))}?{parameters}"
         connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)

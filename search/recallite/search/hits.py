@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from recallite.filenames import as_spelled
 from recallite.index.keyword import KeywordQuery
 from recallite.index.rows import fetch
 from recallite.search.fusion import Scored
@@ -28,8 +29,8 @@ class Folders:
     def is_stale(self, source: Source, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
         """Whether a file is no longer what was indexed of it."""
         if source == "sessions":
-            return _rewritten(self.sessions / path.partition("/")[2], size, mtime_ns)
-        return _changed(self.workspace / path, size, mtime_ns, ctime_ns, hash_)
+            return _rewritten(self.sessions / as_spelled(path.partition("/")[2]), size, mtime_ns)
+        return _changed(self.workspace / as_spelled(path), size, mtime_ns, ctime_ns, hash_)
 
 
 def hits_of(

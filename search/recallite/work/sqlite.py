@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from recallite.errors import FencedError, LeaseHeldError, QueueUnreachableError
+from recallite.filenames import as_text
 from recallite.index.readonly import ReaderClosedError, ReadOnlyDatabase, expect_writer
 from recallite.index.rows import Parameters, Row, fetch
 from recallite.work.holder import Holder
@@ -295,7 +296,7 @@ class SqliteQueue:
 
     def _connect(self) -> apsw.Connection:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(as_text(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.set_busy_timeout(10_000)
             connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL").fetchall()

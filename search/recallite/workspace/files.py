@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from recallite.filenames import as_spelled, as_text
 from recallite.types import Source
 from recallite.workspace.figures import figures
 from recallite.workspace.ignore import IGNORE_FILES, IgnoreRules
@@ -84,7 +85,7 @@ def find_memory_file(
     path: str, workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequence[str] = ()
 ) -> FoundFile | None:
     """The note with this index path, by the same rules as the walk but without walking; None if there is none."""
-    location = workspace / path
+    location = workspace / as_spelled(path)
     inside = location.is_relative_to(workspace)
     parts = location.relative_to(workspace).parts if inside else ()
     if inside and (parts in [(name,) for name in ROOT_NAMES] or (parts[0] == NOTES_DIR and len(parts) > 1)):
@@ -243,8 +244,7 @@ class _Walk:
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            readable = os.fsencode(path).decode("utf-8", errors="replace")
-            self._skip(readable, "the file name is not valid UTF-8: rename the file")
+            self._skip(path, "the file name is not valid UTF-8: rename the file")
             return
         identity = (info.st_dev, info.st_ino)
         if identity in self._seen:
@@ -263,9 +263,9 @@ class _Walk:
 def index_path(workspace: Path, location: Path) -> str:
     """A file's name in the index: relative to the workspace with `/`, or absolute when outside."""
     try:
-        return PurePosixPath(*location.relative_to(workspace).parts).as_posix()
+        return as_text(PurePosixPath(*location.relative_to(workspace).parts).as_posix())
     except ValueError:
-        return location.as_posix()
+        return as_text(location.as_posix())
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from recallite.filenames import as_text
+
 IGNORE_FILES = (".gitignore", ".ignore")
 
 _CLASSES = {
@@ -68,6 +70,9 @@ class IgnoreRules:
 
     def ignores(self, parts: tuple[str, ...], *, is_dir: bool) -> bool:
         """Whether the entry at `parts` below the root is left out. Directories above it must be asked for first."""
+        return self._leaves_out(tuple(map(as_text, parts)), is_dir=is_dir)
+
+    def _leaves_out(self, parts: tuple[str, ...], *, is_dir: bool) -> bool:
         if _verdict(self._exclude, parts, is_dir):
             return True
         for depth, patterns in reversed(self._layers):
@@ -80,7 +85,7 @@ class IgnoreRules:
         """Whether a pattern matches the file of this index path, or a folder that it lies in."""
         parts = tuple(part for part in path.split("/") if part)
         folders = (parts[:end] for end in range(1, len(parts)))
-        return any(self.ignores(folder, is_dir=True) for folder in folders) or self.ignores(parts, is_dir=False)
+        return any(self._leaves_out(each, is_dir=True) for each in folders) or self._leaves_out(parts, is_dir=False)
 
 
 @dataclass(frozen=True, slots=True)

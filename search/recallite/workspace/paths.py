@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from recallite.errors import MemoryPathError
+from recallite.filenames import as_spelled
 from recallite.types import Excerpt
 from recallite.workspace.files import NOTES_DIR, ROOT_NAMES, index_path, is_markdown
 from recallite.workspace.text import ContentError, LineMap, decode, read_content
@@ -49,7 +50,7 @@ def resolve_memory_path(
         asked = asked.replace("\\", "/")
     if ".." in Path(asked).parts:
         raise MemoryPathError(f"{path!r} has '..' in it: give the path as search results print it")
-    location = Path(os.path.normpath(workspace / asked))
+    location = Path(os.path.normpath(workspace / as_spelled(asked)))
     name = index_path(workspace, location)
     allowed = _allowed(name, location, workspace, extra_paths)
     if allowed is None and name.startswith("sessions/") and ".jsonl" in name:
@@ -64,9 +65,10 @@ def resolve_memory_path(
 
 
 def _allowed(name: str, location: Path, workspace: Path, extra_paths: Sequence[Path]) -> AllowedPath | None:
-    parts = tuple(name.split("/"))
-    if location.is_relative_to(workspace) and (name in ROOT_NAMES or (parts[0] == NOTES_DIR and len(parts) > 1)):
-        return AllowedPath(name, workspace, parts)
+    if location.is_relative_to(workspace):
+        parts = location.relative_to(workspace).parts
+        if name in ROOT_NAMES or (parts[:1] == (NOTES_DIR,) and len(parts) > 1):
+            return AllowedPath(name, workspace, parts)
     for extra in extra_paths:
         if location == extra:
             return AllowedPath(name, extra.parent, (extra.name,))
