@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
 from recallite.workspace import FoundFile, Scan
-from recallite.workspace.files import is_below
+from recallite.workspace.files import NOTES_DIR, index_path
 
 _Sourced = TypeVar("_Sourced", FoundFile, IndexedFile)
 _WORSE: tuple[Health, ...] = ("ok", "degraded", "stale", "empty", "failed")
@@ -110,7 +111,7 @@ def _status(
         or indexed[path].state == "writing"
         or not indexed[path].was(found.size, found.mtime_ns, found.ctime_ns)
     ]
-    vanished = [p for p in indexed if p not in scan.files and not is_below(p, scan.unreadable)]
+    vanished = [p for p in indexed if p not in scan.files and not scan.keeps(p)]
     failed = [
         Failure(path, file.reason or "cannot be indexed") for path, file in indexed.items() if file.state == "failed"
     ]
@@ -280,13 +281,34 @@ def _names(space: SpaceRow | None, wanted: Space) -> tuple[str, str]:
 
 def _of_disk(settings: AgentSettings, scan: Scan) -> Iterator[_Problem]:
     """What could not be looked at: no file of it is missed anywhere else."""
-    if _is_missing(settings.workspace):
-        yield _Problem("degraded", f"the workspace {settings.workspace} does not exist")
-    for path in settings.extra_paths:
-        if _is_missing(path):
-            yield _Problem("degraded", f"the extra path {path} does not exist")
-    for folder in scan.unreadable:
-        yield _Problem("degraded", f"{folder} cannot be read: what is indexed of it stays as it is")
+    notes = settings.workspace / NOTES_DIR
+    if trouble := _trouble_with_folder(settings.workspace):
+        yield _Problem("degraded", f"the workspace {settings.workspace} {trouble}: {_STAYS}")
+    elif _trouble_with_folder(notes) == _NO_FOLDER:
+        yield _Problem("degraded", f"{notes} {_NO_FOLDER}: no note can be in it")
+    for extra in settings.extra_paths:
+        if _is_missing(extra):
+            stays = f": {_STAYS}" if index_path(settings.workspace, extra) in scan.missing else ""
+            yield _Problem("degraded", f"the extra path {extra} does not exist{stays}")
+    for path in scan.unreadable[:_MOST_NAMED]:
+        yield _Problem("degraded", f"{path} cannot be read: {_STAYS}")
+    if left := scan.unreadable[_MOST_NAMED:]:
+        yield _Problem("degraded", f"{len(left)} more files and folders cannot be read: {_STAYS}")
+
+
+_STAYS = "what is indexed of it stays as it is"
+_NO_FOLDER = "is not a directory"
+_MOST_NAMED = 10
+
+
+def _trouble_with_folder(path: Path) -> str | None:
+    """What stands in the way of looking into a folder."""
+    try:
+        return None if stat.S_ISDIR(path.stat().st_mode) else _NO_FOLDER
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be read ({error.strerror or type(error).__name__})"
 
 
 def _is_missing(path: Path) -> bool:

@@ -20,7 +20,10 @@ _TIME_GRAIN_NS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A note as it was read. `text` is None when it cannot be indexed; `reason` says why."""
+    """A note as it was read. `text` is None when it cannot be indexed; `reason` says why.
+
+    Without a hash in its state it could not be read at all.
+    """
 
     state: FileState
     text: str | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import apsw
 
@@ -24,6 +25,7 @@ from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
 from recallite_worker.forgetting import forget, must_forget
 from recallite_worker.generations import ChunkSettings, Generations
+from recallite_worker.keeping import keep, keep_unread
 from recallite_worker.leases import LeaseKeeper
 from recallite_worker.reading import ReadFile, read_note
 from recallite_worker.results import SyncProgress, SyncResult
@@ -219,7 +221,9 @@ class _Slice:
     def _unread(self, path: str) -> FileState:
         """A file of which only the look is known. It is tried again by the next scan."""
         is_session = transcript_name(path) is not None
-        found = find_session(path, self.settings) if is_session else find_note(path, self.settings)
+        found = None
+        with suppress(OSError):
+            found = find_session(path, self.settings) if is_session else find_note(path, self.settings)
         if found is None:
             return FileState("sessions" if is_session else "memory", path, None, 0, 0, 0)
         return FileState(found.source, path, None, found.size, found.mtime_ns, found.ctime_ns)
@@ -244,16 +248,31 @@ class _Slice:
         return outcome.complete
 
     def _write_note(self, writers: list[TextWriter], path: str) -> None:
-        # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
-        found = self._seen.pop(path, None) or find_note(path, self.settings)
-        read = read_note(found) if isinstance(found, FoundFile) else None
+        try:
+            read = self._read_note(path)
+        except OSError:
+            keep(writers, path)  # the scan names it, or the folder that it lies in
+            return
+        if read is not None and read.state.hash is None:
+            reason = read.reason or "cannot be read"
+            keep_unread(writers, read.state, reason)
+            self.result.failures.append(Failure(path, reason, permanent=False))
+            return
         for writer in writers:
-            if read is None:
-                if writer.remove(path):
-                    self.result.files_removed += 1
-                    must_forget(writer.store, writer.generation.id)
-            else:
+            if read is not None:
                 self._write_one(writer, read)
+            elif writer.remove(path):
+                self.result.files_removed += 1
+                must_forget(writer.store, writer.generation.id)
+
+    def _read_note(self, path: str) -> ReadFile | None:
+        """A note as it is now; None when it is surely gone. Raises OSError when nothing can be said of it."""
+        # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
+        seen = self._seen.pop(path, None)
+        read = read_note(seen) if seen is not None else None
+        if read is None and (found := find_note(path, self.settings)) is not None:
+            read = read_note(found)
+        return read
 
     def _write_one(self, writer: TextWriter, read: ReadFile) -> None:
         row = writer.file(read.state.path)

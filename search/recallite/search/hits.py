@@ -75,7 +75,12 @@ def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:
 
 
 def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
-    """Whether the file is no longer as it was indexed. Its content is read only when nothing but ctime differs."""
+    """Whether the file is no longer as it was indexed, or cannot be read (it has no hash then).
+
+    Its content is read only when nothing but ctime differs.
+    """
+    if hash_ is None:
+        return True
     try:
         info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
         now = figures(info)

@@ -61,14 +61,17 @@ def _take(scan: Scan, folder: Path, name: str) -> None:
 
 
 def find_transcript(path: str, folder: Path) -> FoundFile | None:
-    """The transcript with this index path, by the same rules; None if there is none."""
+    """The transcript with this index path, by the same rules; None if there is none.
+
+    Raises OSError when it cannot be looked at now: then nobody knows.
+    """
     name = transcript_name(path)
     if name is None:
         return None
     name = as_spelled(name)
     try:
         info = None if folder.is_symlink() else (folder / name).lstat()
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return _found(folder, name, info) if info is not None and stat.S_ISREG(info.st_mode) else None
 
