@@ -16,9 +16,19 @@ _SAME = sys.getfilesystemencoding().lower() in ("utf-8", "utf8")
 
 def as_text(spelled: str | Path) -> str:
     """The text that a name stands for which Python got from the system. Bytes that are no UTF-8 stay surrogates."""
-    return str(spelled) if _SAME else os.fsencode(spelled).decode("utf-8", errors="surrogateescape")
+    if _SAME:
+        return str(spelled)
+    try:
+        return os.fsencode(spelled).decode("utf-8", errors="surrogateescape")
+    except UnicodeEncodeError:
+        return str(spelled)  # no system has said it: it is text already
 
 
 def as_spelled(text: str) -> str:
     """How the name `text` has to be given to the system. The opposite of `as_text`."""
-    return text if _SAME else os.fsdecode(text.encode("utf-8", errors="surrogateescape"))
+    if _SAME:
+        return text
+    try:
+        return os.fsdecode(text.encode("utf-8", errors="surrogateescape"))
+    except UnicodeEncodeError:
+        return text  # half a character: no file has such a name
