@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ _WITHOUT_EVENTS = re.compile(
 def mount_points(mounts: Path = MOUNTS) -> dict[str, str]:
     """The file system type of each mount point; empty where there is no /proc."""
     try:
-        text = mounts.read_text("utf-8", errors="surrogateescape")
+        text = os.fsdecode(mounts.read_bytes())
     except OSError:
         return {}
     found = {}

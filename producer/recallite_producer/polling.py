@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from recallite.config import AgentSettings
 from recallite.sources import scan_sources
 from recallite.workspace import FoundFile
-from recallite.workspace.files import is_below
 from recallite_producer.roots import Change
 
 logger = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ class Poller:
         for path in before.keys() | scan.files.keys():
             if before.get(path) == scan.files.get(path):
                 continue
-            if path not in scan.files and is_below(path, scan.unreadable):
+            if path not in scan.files and scan.keeps(path):
                 self._known[agent][path] = before[path]
             else:
                 self._touch(Change(agent, path))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from recallite.config import AgentSettings
+from recallite.filenames import as_text
 from recallite.transcripts.names import is_transcript, transcript_path
 from recallite.types import Source
 from recallite.work import SCAN
@@ -50,7 +51,8 @@ class Root:
 
     def _change(self, parts: Parts, *, is_directory: bool) -> Change | None:
         is_session = self.source == "sessions"
-        path = transcript_path(parts[-1]) if is_session else index_path(self.workspace, self.path.joinpath(*parts))
+        location = self.path.joinpath(*parts)
+        path = transcript_path(as_text(parts[-1])) if is_session else index_path(self.workspace, location)
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:

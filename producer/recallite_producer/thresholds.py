@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from recallite.config import AgentSettings
@@ -60,7 +61,7 @@ class SessionThresholds:
         if settings is None:
             return False
         key = (agent, path)
-        found = find_transcript(path, settings.sessions_dir)
+        found = _look(path, settings)
         if found is None:
             self._below.pop(key, None)
             self._sent.pop(key, None)
@@ -72,7 +73,7 @@ class SessionThresholds:
         """By agent: the transcripts below their thresholds whose session has gone quiet. Each is told once."""
         due: dict[str, list[str]] = {}
         for agent, path in list(self._below):
-            found = find_transcript(path, self._agents[agent].sessions_dir)
+            found = _look(path, self._agents[agent])
             is_due = found is None or self._limits[agent].are_over(found.mtime_ns, time.time())
             if is_due and self.changed(agent, path):
                 due.setdefault(agent, []).append(path)
@@ -106,3 +107,10 @@ class SessionThresholds:
         delta.messages += growth.messages
         delta.compacted |= growth.compacted
         return Growth(delta.messages, delta.compacted, delta.end)
+
+
+def _look(path: str, settings: AgentSettings) -> FoundFile | None:
+    """None also for what cannot be looked at: the indexer tells the one from the other."""
+    with suppress(OSError):
+        return find_transcript(path, settings.sessions_dir)
+    return None

@@ -114,10 +114,11 @@ class MemorySearch:
         """A folder as index paths begin with it: `./memory/`, or the same with the workspace before it."""
         if folder is None:
             return None
+        from recallite.filenames import as_spelled
         from recallite.workspace.files import index_path
 
         workspace = self.settings.workspace
-        name = index_path(workspace, Path(os.path.normpath(workspace / a_place(folder, "folder"))))
+        name = index_path(workspace, Path(os.path.normpath(workspace / as_spelled(a_place(folder, "folder")))))
         return None if name == "." else name
 
     def _ask_for_updates(self, session: str | None) -> None:

@@ -29,6 +29,15 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def unforeseen(error: BaseException) -> str:
+    """What is said of an error that nobody foresaw. Its own words are left out: text of a note may be in them."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    where = f", {Path(last.tb_frame.f_code.co_filename).name}:{last.tb_lineno}" if last is not None else ""
+    return f"a fault of this program ({type(error).__name__}{where}): please report it"
+
+
 class RecalliteError(Exception):
     """Root of all errors of this project."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from recallite.types import Health, IndexStatus
 from recallite.wording import counted
 from recallite.work.connect import broker_url
 from recallite.workspace import Scan
+from recallite.workspace.files import NOTES_DIR, index_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +25,36 @@ class Problem:
 
 def of_disk(settings: AgentSettings, scan: Scan) -> Iterator[Problem]:
     """What could not be looked at: no file of it is missed anywhere else."""
-    if _is_missing(settings.workspace):
-        yield Problem("degraded", f"the workspace {settings.workspace} does not exist")
-    for path in settings.extra_paths:
-        if _is_missing(path):
-            yield Problem("degraded", f"the extra path {path} does not exist")
-    for folder in scan.unreadable:
-        yield Problem("degraded", f"{folder} cannot be read: what is indexed of it stays as it is")
+    notes = settings.workspace / NOTES_DIR
+    if trouble := _trouble_with_folder(settings.workspace):
+        yield Problem("degraded", f"the workspace {settings.workspace} {trouble}: {_STAYS}")
+    elif _trouble_with_folder(notes) == _NO_FOLDER:
+        yield Problem("degraded", f"{notes} {_NO_FOLDER}: no note can be in it")
+    for extra in settings.extra_paths:
+        if _is_missing(extra):
+            stays = f": {_STAYS}" if index_path(settings.workspace, extra) in scan.missing else ""
+            yield Problem("degraded", f"the extra path {extra} does not exist{stays}")
+    for path in scan.unreadable[:_MOST_NAMED]:
+        yield Problem("degraded", f"{path} cannot be read: {_STAYS}")
+    if left := len(scan.unreadable[_MOST_NAMED:]):
+        yield Problem(
+            "degraded", f"{counted(left, 'more file or folder', 'more files and folders')} cannot be read: {_STAYS}"
+        )
+
+
+_STAYS = "what is indexed of it stays as it is"
+_NO_FOLDER = "is not a directory"
+_MOST_NAMED = 10
+
+
+def _trouble_with_folder(path: Path) -> str | None:
+    """What stands in the way of looking into a folder."""
+    try:
+        return None if stat.S_ISDIR(path.stat().st_mode) else _NO_FOLDER
+    except (FileNotFoundError, NotADirectoryError):
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be read ({error.strerror or type(error).__name__})"
 
 
 def _is_missing(path: Path) -> bool:

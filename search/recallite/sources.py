@@ -21,12 +21,12 @@ def scan_sources(settings: AgentSettings) -> Scan:
 
 
 def find_note(path: str, settings: AgentSettings) -> FoundFile | None:
-    """The note with this index path; None if there is none, or notes are no source."""
+    """The note with this index path; None if there is none, or notes are no source. Raises OSError."""
     if "memory" not in settings.search.sources:
         return None
     return find_memory_file(path, settings.workspace, settings.extra_paths, settings.search.exclude)
 
 
 def find_session(path: str, settings: AgentSettings) -> FoundFile | None:
-    """The transcript with this index path; None if there is none, or transcripts are no source."""
+    """The transcript with this index path; None if there is none, or transcripts are no source. Raises OSError."""
     return find_transcript(path, settings.sessions_dir) if "sessions" in settings.search.sources else None

@@ -34,7 +34,6 @@ from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
 from recallite.workspace import FoundFile, Scan
-from recallite.workspace.files import is_below
 
 _Sourced = TypeVar("_Sourced", FoundFile, IndexedFile)
 _WORSE: tuple[Health, ...] = ("ok", "degraded", "stale", "empty", "failed")
@@ -117,7 +116,7 @@ def _status(
         or indexed[path].state == "writing"
         or not indexed[path].was(found.size, found.mtime_ns, found.ctime_ns)
     ]
-    vanished = [p for p in indexed if p not in scan.files and not is_below(p, scan.unreadable)]
+    vanished = [p for p in indexed if p not in scan.files and not scan.keeps(p)]
     failed = [
         Failure(path, file.reason or "cannot be indexed") for path, file in indexed.items() if file.state == "failed"
     ]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +79,12 @@ class Lab:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode() if isinstance(text, str) else text)
         return target
+
+    def settle(self) -> None:
+        """Let the files' times be older than the grain of the file system's clock."""
+        newest = max(path.stat().st_ctime_ns for path in self.root.rglob("*.md"))
+        while time.time_ns() - newest < 25_000_000:
+            time.sleep(0.005)
 
     @property
     def sessions(self) -> Path:
@@ -152,12 +159,15 @@ class Lab:
     def paths(self, query: str, **options: Any) -> list[str]:
         return [hit.path for hit in self.search(query, **options).hits]
 
-    def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, check: bool = True, before_start: Callable[[], None] | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """The command line, in a process of its own; by keyword, unless the environment has a key."""
         _ = self.settings
         env = {**os.environ, "OPENCLAW_STATE_DIR": str(self.root / "state"), **environment}
         command = [sys.executable, "-m", "recallite.cli.main", "--config", str(self.root / "openclaw.json")]
-        done = subprocess.run([*command, *arguments], env=env, capture_output=True, text=True, timeout=120)
+        options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120, "preexec_fn": before_start}
+        done = subprocess.run([*command, *arguments], env=env, **options)
         assert not check or done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 

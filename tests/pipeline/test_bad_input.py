@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import resource
+import sys
+
+import apsw
 import pytest
 
-from recallite import MemorySearch
+from recallite import AgentSettings, MemorySearch, load_settings
 from recallite.testing.behaviours import BadVectors, Html, NullBody, Status
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
+from recallite.work import SCAN
+from recallite.work.sqlite import SqliteQueue, queue_path
+from recallite.workspace import Scan
+from recallite_worker import sync
+from recallite_worker.chunking import ChunkText
+from recallite_worker.executor import EmbeddedExecutor
 
 
 @pytest.fixture
@@ -58,6 +70,116 @@ def test_five_hostile_files_among_twenty(remote, server) -> None:
     assert remote.paths("hostilethree")[0] == "memory/hostile-yaml.md"
     assert remote.paths("hostilefour")[0] == "memory/hostile-line.md"
     assert remote.paths("hostilefive")[0] == "memory/hostile-refused.md", "found by keyword all the same"
+
+
+@pytest.mark.parametrize("year", [1600, 1677, 2262, 2300, 2440])
+def test_a_file_from_a_year_that_no_index_can_hold_is_like_any_other(lab, year: int) -> None:
+    """Beyond 1677 to 2262 nanoseconds since 1970 do not go into 64 bits; file systems differ in what they take."""
+    seconds = (year - 1970) * 31_556_952
+    lab.memory_search = {
+        "extraPaths": [str(lab.root / "extra")],
+        "sources": ["memory", "sessions"],
+        "experimental": {"sessionMemory": True},
+        "query": {"hybrid": {"temporalDecay": {"enabled": True}}},
+    }
+    lab.note("../extra/c.md", "zebra in an extra path")
+    lab.sessions.mkdir(parents=True)
+    files = [lab.note("memory/a.md", "quokka in a note"), lab.root / "extra/c.md", lab.sessions / "s.jsonl"]
+    said = {"type": "message", "message": {"role": "user", "content": "okapi in a session"}}
+    files[-1].write_text(json.dumps(said) + "\n")
+    for file in files:
+        os.utime(file, (seconds, seconds))
+    lab.settle()
+
+    first, second = lab.index(), lab.index()
+
+    assert first.error is None and first.files_written == 3
+    assert second.files_written == 0, "what is clamped on both sides is the same on both"
+    assert lab.memory().status().health == "ok"
+    for word in ("quokka", "zebra", "okapi"):
+        [hit] = [hit for hit in lab.search(word).hits if word in hit.snippet]
+        assert not hit.stale
+    os.utime(files[0], (seconds + 1, seconds + 1))
+    files[0].write_text("numbat in a note")
+    lab.index()
+    assert lab.paths("numbat")[0] == "memory/a.md"
+
+
+@pytest.mark.parametrize("fault", [OverflowError("secret words"), MemoryError(), RecursionError(), apsw.TooBigError()])
+def test_an_error_that_nobody_foresaw_costs_its_file(lab, fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sync.chunk_markdown
+
+    def chunk_markdown(text: str, **options: int) -> list[ChunkText]:
+        if "poison" in text:
+            raise fault
+        return real(text, **options)
+
+    monkeypatch.setattr(sync, "chunk_markdown", chunk_markdown)
+    lab.note("memory/b.md", "numbat, before")
+    lab.index()
+    lab.note("memory/a.md", "quokka")
+    lab.note("memory/b.md", "poison")
+    lab.note("memory/c.md", "wombat")
+
+    outcome = lab.index()
+    status = lab.real_status()
+
+    assert outcome.error is None
+    assert [failure.path for failure in outcome.failures] == ["memory/b.md"]
+    assert [failure.path for failure in status.failures] == ["memory/b.md"]
+    assert "secret" not in status.failures[0].reason
+    assert (lab.paths("quokka")[0], lab.paths("wombat")[0]) == ("memory/a.md", "memory/c.md")
+    monkeypatch.undo()
+    lab.index()
+    assert lab.real_status().failures == ()
+    assert lab.paths("poison")[0] == "memory/b.md"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process to its address space")
+def test_notes_for_which_the_memory_is_too_small_cost_themselves(lab) -> None:
+    """Address space for 1.4 GB: tiny lines take 50 times their size."""
+    lab.note("memory/a.md", "quokka")
+    lab.note("memory/b.md", "a\n" * (16 * 2**20))
+    lab.note("memory/c.md", "wombat")
+    huge = lab.note("memory/d.md", "text" * 4096)
+    os.truncate(huge, 10 * 2**30)
+    stray = lab.note("memory/e.md", b"\0")
+    os.truncate(stray, 10 * 2**30)
+
+    limit = 1400 * 2**20
+    done = lab.run("index", check=False, before_start=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+    assert done.returncode == 3, done.stderr
+    assert "memory/b.md: cannot be indexed: there is not enough memory for it" in done.stdout
+    assert "memory/d.md: has 10240.0 MiB, a note may have 32 MiB: split it" in done.stdout
+    assert "memory/e.md: looks binary" in done.stdout
+    assert (lab.paths("quokka"), lab.paths("wombat")) == (["memory/a.md"], ["memory/c.md"])
+
+
+def test_an_agent_whose_run_ends_in_a_fault_does_not_end_the_others(make_lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sync.scan_sources
+
+    def scan_sources(settings: AgentSettings) -> Scan:
+        if settings.agent == "one":
+            raise ZeroDivisionError
+        return real(settings)
+
+    monkeypatch.setattr(sync, "scan_sources", scan_sources)
+    lab = make_lab(config={"agents": {"list": [{"id": "one"}, {"id": "two"}]}})
+    lab.note("memory/a.md", "quokka")
+    lab.config["agents"]["defaults"] = {"workspace": str(lab.workspace)}
+    _ = lab.settings
+    settings = load_settings(lab.root / "openclaw.json", env={"OPENCLAW_STATE_DIR": str(lab.root / "state")})
+    queue = SqliteQueue(queue_path(settings.agent("one").state_dir))
+    for name in ("one", "two"):
+        queue.mark(name, [SCAN])
+
+    outcomes = EmbeddedExecutor(queue, embedders=lab.embedders).run([settings.agent("one"), settings.agent("two")])
+    queue.close()
+
+    assert "ZeroDivisionError" in str(outcomes["one"].error)
+    assert outcomes["two"].error is None and outcomes["two"].files_written == 1
 
 
 def test_a_refused_text_is_not_sent_again_until_it_changes(remote, server) -> None:

@@ -12,6 +12,8 @@ import pytest
 from recallite import MemorySearch, RecalliteError
 from recallite.types import IndexStatus
 
+STAYS = "what is indexed of it stays as it is"
+
 
 def said(status: IndexStatus, words: str) -> bool:
     return any(words in problem for problem in status.problems)
@@ -26,10 +28,26 @@ def test_a_missing_workspace_is_a_problem(lab) -> None:
 
     after = lab.memory().status()
 
-    assert gone.health == "stale"
-    assert after.files_indexed == 0
-    assert after.health == "degraded"
-    assert after.problems == (f"the workspace {lab.workspace} does not exist",)
+    for status in (gone, after):
+        assert status.files_indexed == 1
+        assert status.health == "degraded"
+        assert status.problems == (f"the workspace {lab.workspace} does not exist: {STAYS}",)
+
+
+@pytest.mark.parametrize("which", ["workspace", "memory"])
+def test_a_file_where_a_folder_should_be_is_a_problem(make_lab, which: str) -> None:
+    lab = make_lab()
+    lab.workspace.rmdir()
+    if which == "memory":
+        lab.workspace.mkdir()
+    file = lab.workspace / "memory" if which == "memory" else lab.workspace
+    file.write_text("a file")
+
+    indexed = lab.run("index", check=False)
+    status = lab.run("status", check=False)
+
+    assert indexed.returncode == status.returncode == 3
+    assert f"{file} is not a directory" in indexed.stdout and f"{file} is not a directory" in status.stdout
 
 
 def test_a_missing_extra_path_is_a_problem(lab) -> None:
@@ -40,7 +58,7 @@ def test_a_missing_extra_path_is_a_problem(lab) -> None:
     status = lab.memory().status()
 
     assert status.health == "degraded"
-    assert status.problems == (f"the extra path {lab.root / 'nowhere'} does not exist",)
+    assert status.problems == (f"the extra path {lab.root / 'nowhere'} does not exist: {STAYS}",)
 
 
 def test_a_folder_that_cannot_be_read_is_a_problem_and_keeps_its_rows(lab, monkeypatch) -> None:

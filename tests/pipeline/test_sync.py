@@ -35,7 +35,7 @@ def test_a_second_run_reads_no_file_and_embeds_nothing(lab, monkeypatch: pytest.
         lab.note(f"memory/{number}.md", f"note {number}")
     counting = Counting()
     lab.index(embedders=counting)
-    _settle(lab)
+    lab.settle()
     lab.index(embedders=counting)
     sent = len(counting.texts)
     opened: list[str] = []
@@ -49,20 +49,11 @@ def test_a_second_run_reads_no_file_and_embeds_nothing(lab, monkeypatch: pytest.
     assert not [path for path in opened if path.endswith(".md")]
 
 
-def _settle(lab) -> None:
-    """Let the files' times be older than the grain of the file system's clock."""
-    import time
-
-    newest = max(path.stat().st_ctime_ns for path in lab.workspace.rglob("*.md"))
-    while time.time_ns() - newest < 25_000_000:
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize("way", ["append", "rewrite", "same size and time", "rename over", "delete", "empty"])
 def test_each_kind_of_change_is_seen(lab, way: str) -> None:
     note = lab.note("memory/a.md", "the old word: aardvark")
     lab.index()
-    _settle(lab)
+    lab.settle()
     before = note.stat()
     new = "the new word: zygodont"
     if way == "append":

@@ -150,21 +150,6 @@ def test_an_append_merges_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> 
     assert not asked
 
 
-def test_what_cannot_be_read_any_more_is_nowhere_in_the_file(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_transcript(lab.sessions, "a.jsonl", user("the secret numbatword"))
-    write_transcript(lab.sessions, "b.jsonl", user("the quoll stays"))
-    lab.index()
-    append(path, user("more"))
-
-    def refuse(root: Path, parts: tuple[str, ...]) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("recallite_worker.transcripts.opened_beneath", refuse)
-    lab.index()
-
-    assert TRACE not in _bytes(lab)
-
-
 def test_a_note_that_is_deleted_is_nowhere_in_the_file(lab: Lab) -> None:
     note = lab.note("memory/a.md", "the secret numbatword")
     lab.note("memory/b.md", "the quoll stays")

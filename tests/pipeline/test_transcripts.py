@@ -91,7 +91,7 @@ def test_an_append_reads_neither_the_beginning_nor_cuts_it_again(lab: Lab, monke
     size = path.stat().st_size
     offsets: list[int] = []
     cut: list[str] = []
-    real_init, real_cut = TranscriptReader.__init__, dialogue_module.chunk_markdown
+    real_init, real_cut = TranscriptReader.__init__, dialogue_module.chunk_lines
 
     def init(self: TranscriptReader, file: Any, **options: Any) -> None:
         offsets.append(options.get("offset", 0))
@@ -102,7 +102,7 @@ def test_an_append_reads_neither_the_beginning_nor_cuts_it_again(lab: Lab, monke
         return real_cut(text, **options)
 
     monkeypatch.setattr(TranscriptReader, "__init__", init)
-    monkeypatch.setattr(dialogue_module, "chunk_markdown", chunk)
+    monkeypatch.setattr(dialogue_module, "chunk_lines", chunk)
     append(path, dialogue(3, first=2000))
     lab.sync("sessions/a.jsonl")
 

@@ -7,11 +7,12 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from recallite.workspace import LineMap
-from recallite_worker.chunking import UNITS_PER_TOKEN, ChunkText, chunk_markdown, estimated_units
+from recallite_worker.chunking import UNITS_PER_TOKEN, ChunkText, chunk_lines, chunk_markdown, estimated_units
+from recallite_worker.cuts import WORD
 
 FRAGMENTS = st.sampled_from(
     [
@@ -58,6 +59,62 @@ def test_what_a_chunk_repeats_stays_within_the_overlap(text: str, budget: tuple[
         assert estimated_units(repeated) <= overlap * UNITS_PER_TOKEN
 
 
+WORDS = st.builds(
+    lambda piece, length: (piece * length)[:length],
+    st.sampled_from(["0f3a", "/usr/lib", "snake_case-", "a,b;", "ключ", "한국", "é", "😀"]),
+    st.integers(1, 260),
+)
+PROSE = st.lists(st.one_of(FRAGMENTS, WORDS, st.just("    "), st.just("word, ")), max_size=40).map("".join)
+
+
+@settings(max_examples=3000, deadline=None)
+@given(st.one_of(PROSE, DOCUMENTS), BUDGETS, st.booleans())
+def test_every_word_that_fits_is_whole_in_some_chunk(text: str, budget: tuple[int, int], is_markdown: bool) -> None:
+    tokens, overlap = budget
+    cut = chunk_markdown if is_markdown else chunk_lines
+
+    chunks = cut(text, tokens=tokens, overlap=overlap)
+
+    for word in WORD.finditer(text):
+        if estimated_units(word.group()) <= tokens * UNITS_PER_TOKEN:
+            assert any(c.start <= word.start() and word.end() <= c.end for c in chunks), word
+
+
+@settings(max_examples=1000, deadline=None)
+@given(PROSE, BUDGETS, st.data())
+def test_lines_are_cut_the_same_from_any_chunk_on(text: str, budget: tuple[int, int], data: st.DataObject) -> None:
+    tokens, overlap = budget
+    chunks = chunk_lines(text, tokens=tokens, overlap=overlap)
+    assume(chunks)
+    index = data.draw(st.integers(0, len(chunks) - 1))
+
+    again = chunk_lines(text[chunks[index].start :], tokens=tokens, overlap=overlap)
+
+    assert [c.text for c in again] == [c.text for c in chunks[index:]]
+
+
+@pytest.mark.parametrize(("tokens", "overlap"), [(400, 80), (400, 0), (400, 399), (64, 10), (16, 15), (16, 0)])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.56, 0.9, 1.0])
+def test_a_long_word_in_prose_is_whole_wherever_it_stands(tokens: int, overlap: int, share: float) -> None:
+    word = "0123456789abcdef" * 100
+    word = word[: int(share * tokens * UNITS_PER_TOKEN)]
+    for before in range(0, 40 * tokens, 7 * tokens // 16):
+        text = ("some prose. " * 4000)[:before] + f" {word} and more prose" * 3
+
+        chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
+
+        assert sum(chunk.text.count(word) for chunk in chunks) >= 3
+
+
+def test_a_word_keeps_its_place_between_characters_without_spaces() -> None:
+    for before in range(90):
+        text = "文" * before + "OPENAI_API_KEY" + "文" * 90
+
+        chunks = chunk_markdown(text, tokens=32, overlap=4)
+
+        assert any("OPENAI_API_KEY" in chunk.text for chunk in chunks)
+
+
 @pytest.mark.parametrize("length", range(1598, 1603))
 def test_the_budget_holds_at_its_very_edge(length: int) -> None:
     chunks = chunk_markdown("a" * length + "\nrest", tokens=400, overlap=80)
@@ -87,6 +144,42 @@ def test_a_cut_falls_before_the_heading() -> None:
     chunks = chunk_markdown(text, tokens=400, overlap=80)
 
     assert [chunk.text[:5] for chunk in chunks] == ["# One", "# Two"]
+
+
+@pytest.mark.parametrize("one", ["# Chapter Two\n\n## Section one\n\n", "Chapter Two\n===\n\nSection one\n---\n\n"])
+@pytest.mark.parametrize("length", range(600, 1700, 50))
+def test_headings_in_a_row_are_not_parted(one: str, length: int) -> None:
+    sentence = "a sentence of the body goes on here. "
+    text = "# Intro\n\n" + (sentence * 60)[:length] + "\n\n" + one + sentence * 60
+
+    chunks = chunk_markdown(text, tokens=400, overlap=80)
+
+    [holding] = [chunk.text for chunk in chunks if "Chapter Two" in chunk.text]
+    assert "Section one" in holding and "sentence" in holding.partition("Section one")[2]
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.lists(st.sampled_from(["# One two\n", "## Three\n\n", "Four\n====\n", "body text.\n", "\n", "x" * 20 + "\n", "- a\n"]), max_size=60),
+       st.integers(24, 100), st.integers(0, 20))  # fmt: skip
+def test_no_chunk_ends_with_a_heading_unless_nothing_else_fits(parts: list[str], tokens: int, overlap: int) -> None:
+    text = "".join(parts)
+
+    chunks = chunk_markdown(text, tokens=tokens, overlap=overlap)
+
+    heading = re.compile(r"(?:^#+ [^\n]*|^Four\n====)\Z", re.MULTILINE)
+    blank = re.compile(r"^[ ]{0,3}#|^Four\n====", re.MULTILINE)
+    for chunk in chunks:
+        if heading.search(chunk.text) and not blank.match(text[chunk.end :].lstrip()) and text[chunk.end :].strip():
+            solid = re.sub(r"(?m)^(?:#+ .*|Four|====)$", "", chunk.text).strip()
+            assert not solid, (chunk, text[chunk.end : chunk.end + 40])
+
+
+def test_an_outline_is_cut_before_headings() -> None:
+    text = "".join(f"## Item number {n} of the outline\n\n" for n in range(300))
+
+    chunks = chunk_markdown(text, tokens=400, overlap=80)
+
+    assert all(chunk.text.startswith("## Item") and chunk.text.endswith("outline") for chunk in chunks)
 
 
 def test_a_procedure_is_cut_between_its_steps() -> None:
@@ -162,6 +255,9 @@ def test_a_family_emoji_is_not_cut() -> None:
         "x\n\n",
         "！",
         "\u0301",
+        "文x",
+        "a " + "y" * 1590 + " ",
+        "# " + "h " * 500 + "\n\nbody\n",
     ],
 )
 def test_time_grows_linearly(piece: str) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from recallite.embeddings.checks import check_vectors
 from recallite.embeddings.protocol import Space
 from recallite.errors import ForeignIndexError, IndexMissingError, IndexUnusableError
+from recallite.filenames import as_text
 from recallite.index.rows import fetch
 from recallite.index.schema import check_header
 from recallite_worker.cache import EmbeddingCache, Vector
@@ -70,7 +71,7 @@ def adopt(index_path: Path, cache_path: Path, *, max_entries: int) -> Adoption:
 
 def _vectors(path: Path) -> Iterator[tuple[Space, dict[bytes, Vector], int]]:
     """The vectors of an OpenClaw index in lots: of its chunks by their text, of its cache by their hash."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         tables = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_master WHERE type = 'table'")}
         if "embedding_cache" in tables:

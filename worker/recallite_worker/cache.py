@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recallite.embeddings.protocol import Space
 from recallite.errors import ForeignIndexError
+from recallite.filenames import as_text
 from recallite.index.files import first_bytes, is_there
 from recallite.index.readonly import connect_writer
 from recallite.index.rows import fetch
@@ -58,7 +59,7 @@ class EmbeddingCache:
         if not path.exists():
             return False
         try:
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 return fetch(connection, "PRAGMA quick_check(1)") != [("ok",)]
             finally:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from recallite.transcripts import Message
-from recallite_worker.chunking import UNITS_PER_TOKEN, ChunkText, chunk_markdown
+from recallite_worker.chunking import UNITS_PER_TOKEN, ChunkText, chunk_lines
 from recallite_worker.generations import ChunkSettings
 
 PIECE_CHARACTERS = 128 * 1024
@@ -82,7 +82,7 @@ class _Window:
     def take(self, settings: ChunkSettings, *, is_last: bool) -> Piece:
         """Cut. The last chunk may become longer with what follows: it is held back unless nothing does."""
         texts, starts = self._texts()
-        chunks = chunk_markdown("".join(texts), tokens=settings.tokens, overlap=settings.overlap)
+        chunks = chunk_lines("".join(texts), tokens=settings.tokens, overlap=settings.overlap)
         if not chunks:
             return Piece([], None, is_last)
         lines = [part.line for index, part in enumerate(self._parts) if part.begins_line or index == 0]

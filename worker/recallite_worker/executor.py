@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from recallite.config import AgentSettings
-from recallite.errors import RecalliteError
+from recallite.errors import RecalliteError, unforeseen
 from recallite.types import Failure
 from recallite.work import SCAN, WorkQueue
 from recallite_worker.results import SyncProgress, SyncResult
@@ -130,6 +130,10 @@ class EmbeddedExecutor:
         except (RecalliteError, OSError) as error:
             logger.error("agent %s: %s", outcome.agent, error)
             outcome.error = error
+            return False
+        except Exception as error:
+            logger.error("agent %s: %s", outcome.agent, unforeseen(error), exc_info=error)
+            outcome.error = RecalliteError(unforeseen(error))
             return False
         outcome.add(result)
         if result.more:

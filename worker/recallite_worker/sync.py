@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import apsw
 
 from recallite.config import AgentSettings
-from recallite.errors import IndexUnusableError
+from recallite.errors import IndexUnusableError, RecalliteError, unforeseen
 from recallite.index.batchfile import batch_path
 from recallite.index.connection import SpaceRow
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
-from recallite.sources import find_note, scan_sources
+from recallite.sources import find_note, find_session, scan_sources
 from recallite.transcripts import ALL_TRANSCRIPTS, transcript_name
 from recallite.types import Failure
 from recallite.wording import counted
@@ -25,6 +26,7 @@ from recallite_worker.chunking import chunk_markdown
 from recallite_worker.compaction import compact_when_wasteful
 from recallite_worker.forgetting import forget, must_forget
 from recallite_worker.generations import ChunkSettings, Generations
+from recallite_worker.keeping import keep, keep_unread
 from recallite_worker.leases import LeaseKeeper
 from recallite_worker.reading import ReadFile, read_note
 from recallite_worker.results import SyncProgress, SyncResult
@@ -33,7 +35,7 @@ from recallite_worker.store import IndexStore, open_store, quarantine, seen_epoc
 from recallite_worker.transcripts import TranscriptUpdate
 from recallite_worker.vector_stage import EmbedderFactory, VectorStage, open_embedder
 from recallite_worker.vectors import VectorWriter
-from recallite_worker.writer import TextWriter
+from recallite_worker.writer import FileState, TextWriter
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ def sync_agent(
 
     `lane` "live" does fresh marks only, and embeds only what it wrote itself; None does everything.
     `rebuild` begins a new generation. Raises LeaseHeldError, FencedError, IndexUnusableError; a file, a chunk
-    or a provider that fails is noted in the result and costs only itself.
+    or a provider that fails is noted in the result and costs only itself, also when nobody foresaw how.
     """
     began = time.monotonic()
     lease = queue.lease(settings.agent, at_least=seen_epoch(settings.index_path))
@@ -182,7 +184,7 @@ class _Slice:
         done: list[Mark] = []
         with self.store.transaction():
             for mark in marks:
-                if not self._write_marked(writers, mark):
+                if not self._write_guarded(writers, mark):
                     break
                 done.append(mark)
                 self.progress.files_done += 1
@@ -197,6 +199,35 @@ class _Slice:
             self._bulky = []
         self.progress.chunks_added = self.result.chunks_added
         self.observe(self.progress)
+
+    def _write_guarded(self, writers: list[TextWriter], mark: Mark) -> bool:
+        """Like `_write_marked`; what goes wrong with one file costs that file, unless it is the index that is amiss."""
+        try:
+            return self._write_marked(writers, mark)
+        except (RecalliteError, apsw.Error) as error:
+            if not isinstance(error, apsw.TooBigError):
+                raise
+            reason = "more text than SQLite can hold"
+        except MemoryError:
+            reason = "there is not enough memory for it"
+        except Exception as error:
+            logger.debug("agent %s: %s", self.settings.agent, mark.path, exc_info=error)
+            reason = unforeseen(error)
+        failure = Failure(mark.path, f"cannot be indexed: {reason}", permanent=False)
+        for writer in writers:
+            writer.fail(self._unread(mark.path), failure.reason)
+        self.result.failures.append(failure)
+        return True
+
+    def _unread(self, path: str) -> FileState:
+        """A file of which only the look is known. It is tried again by the next scan."""
+        is_session = transcript_name(path) is not None
+        found = None
+        with suppress(OSError):
+            found = find_session(path, self.settings) if is_session else find_note(path, self.settings)
+        if found is None:
+            return FileState("sessions" if is_session else "memory", path, None, 0, 0, 0)
+        return FileState(found.source, path, None, found.size, found.mtime_ns, found.ctime_ns)
 
     def _write_marked(self, writers: list[TextWriter], mark: Mark) -> bool:
         """Whether it is dealt with; False for a transcript that goes on in another slice."""
@@ -218,16 +249,31 @@ class _Slice:
         return outcome.complete
 
     def _write_note(self, writers: list[TextWriter], path: str) -> None:
-        # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
-        found = self._seen.pop(path, None) or find_note(path, self.settings)
-        read = read_note(found) if isinstance(found, FoundFile) else None
+        try:
+            read = self._read_note(path)
+        except OSError:
+            keep(writers, path)  # the scan names it, or the folder that it lies in
+            return
+        if read is not None and read.state.hash is None:
+            reason = read.reason or "cannot be read"
+            keep_unread(writers, read.state, reason)
+            self.result.failures.append(Failure(path, reason, permanent=False))
+            return
         for writer in writers:
-            if read is None:
-                if writer.remove(path):
-                    self.result.files_removed += 1
-                    must_forget(writer.store, writer.generation.id)
-            else:
+            if read is not None:
                 self._write_one(writer, read)
+            elif writer.remove(path):
+                self.result.files_removed += 1
+                must_forget(writer.store, writer.generation.id)
+
+    def _read_note(self, path: str) -> ReadFile | None:
+        """A note as it is now; None when it is surely gone. Raises OSError when nothing can be said of it."""
+        # What this slice's own scan saw need not be looked for again: reading checks the path anyway.
+        seen = self._seen.pop(path, None)
+        read = read_note(seen) if seen is not None else None
+        if read is None and (found := find_note(path, self.settings)) is not None:
+            read = read_note(found)
+        return read
 
     def _write_one(self, writer: TextWriter, read: ReadFile) -> None:
         row = writer.file(read.state.path)

@@ -25,9 +25,11 @@ from recallite.transcripts import (
 from recallite.transcripts.progress import MOST_BAD_LINES_KEPT, PrefixDigest
 from recallite.types import Failure
 from recallite.workspace import FoundFile
+from recallite.workspace.figures import figures
 from recallite.workspace.paths import opened_beneath
 from recallite_worker.dialogue import Piece, Place, cut
 from recallite_worker.forgetting import must_forget
+from recallite_worker.keeping import keep, keep_unread
 from recallite_worker.writer import FileRow, FileState, TextWriter
 
 logger = logging.getLogger(__name__)
@@ -55,7 +57,12 @@ class TranscriptUpdate:
         self.path = path
         self.outcome = TranscriptOutcome()
         self._folder = settings.sessions_dir
-        self._found = find_session(path, settings)
+        self._found: FoundFile | None = None
+        self._is_out_of_sight = False
+        try:
+            self._found = find_session(path, settings)
+        except OSError:
+            self._is_out_of_sight = True
         self._is_source = "sessions" in settings.search.sources
         self._reads_compacted_anew = settings.search.sync.sessions.post_compaction_force
         self._stop = stop
@@ -72,17 +79,32 @@ class TranscriptUpdate:
         return writer.transcript(row.id) if row is not None else None
 
     def run(self, writers: Sequence[TextWriter]) -> TranscriptOutcome:
-        """Update all generations; of a transcript that is gone, or is no source any more, nothing is left."""
-        for writer in writers:
-            if not self.outcome.complete:
-                break
-            if self._found is None:
-                self._remove(writer)
-            else:
-                self._update(writer, self._found)
+        """Update all generations; of a transcript that is gone, or is no source any more, nothing is left.
+
+        What is indexed of one that cannot be read now stays.
+        """
+        if self._is_out_of_sight:
+            keep(writers, self.path)  # the scan names it
+            return self.outcome
+        try:
+            for writer in writers:
+                if self.outcome.complete:
+                    self._update(writer, self._found)
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or type(error).__name__}"
+            keep_unread(writers, self._unread(), reason)
+            self.outcome.failure = Failure(self.path, reason, permanent=False)
         return self.outcome
 
-    def _update(self, writer: TextWriter, found: FoundFile) -> None:
+    def _unread(self) -> FileState:
+        assert self._found is not None  # else nothing was read
+        found = self._found
+        return FileState("sessions", self.path, None, found.size, found.mtime_ns, found.ctime_ns)
+
+    def _update(self, writer: TextWriter, found: FoundFile | None) -> None:
+        if found is None:
+            self._remove(writer)
+            return
         try:
             with opened_beneath(found.root, found.parts) as (file, info):
                 writing = _Writing(writer, self.path, file, info, self._folder, self._stop)
@@ -91,13 +113,6 @@ class TranscriptUpdate:
                 self.outcome.chunks_added += writing.added
         except (FileNotFoundError, MemoryPathError):
             self._remove(writer)
-        except OSError as error:
-            state = FileState("sessions", self.path, None, found.size, found.mtime_ns, found.ctime_ns)
-            reason = f"cannot be read: {error.strerror or type(error).__name__}"
-            if writer.file(self.path) is not None:
-                must_forget(writer.store, writer.generation.id)
-            writer.fail(state, reason)
-            self.outcome.failure = Failure(self.path, reason)
 
     def _remove(self, writer: TextWriter) -> None:
         row = writer.file(self.path)
@@ -126,7 +141,7 @@ class _Writing:
         self.inode = info.st_ino
         self.folder = folder
         self.stop = stop
-        self.state = FileState("sessions", path, None, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        self.state = FileState("sessions", path, None, *figures(info))
         self.wrote = False
         self.added = 0
         self._file_id = 0

@@ -181,6 +181,34 @@ class TextWriter:
         self.delete(self._chunk_ids(file_id))
         self.note(state, "failed", reason, state.hash)
 
+    def keep(self, state: FileState, reason: str) -> None:
+        """Note that a file cannot be read now. What is indexed of it stays, and is found."""
+        row = self.file(state.path)
+        if row is None:
+            self.note(state, "failed", reason, None)
+            return
+        if self._chunk_ids(row.id):
+            reason = f"{reason}; what was indexed of it stays"
+        self._connection.execute(
+            "UPDATE files SET size = ?, mtime_ns = ?, ctime_ns = ?, hash = NULL, state = 'failed', reason = ? "
+            "WHERE id = ?",
+            (state.size, state.mtime_ns, state.ctime_ns, reason, row.id),
+        )
+
+    def adopt(self, row: FileRow, chunks: Sequence[ChunkText]) -> None:
+        """Take over what another generation holds of a file. Without a hash it counts as changed by the next scan."""
+        self.write(FileState(row.source, row.path, None, row.size, row.mtime_ns, row.ctime_ns), chunks)
+        self._connection.execute(
+            "UPDATE files SET transcript = NULL, state = ?, reason = (SELECT reason FROM files WHERE id = ?) "
+            "WHERE generation = ? AND source = ? AND path = ?",
+            (row.state, row.id, self.generation.id, row.source, row.path),
+        )
+
+    def chunks(self, file_id: int) -> list[ChunkText]:
+        """What is indexed of a file; `start` and `end` mean nothing here."""
+        sql = "SELECT text, start_line, end_line FROM chunks WHERE file_id = ? ORDER BY ord"
+        return [ChunkText(text, 0, 0, start, end) for text, start, end in fetch(self._connection, sql, (file_id,))]
+
     def remove(self, path: str) -> bool:
         """Remove a file and all that was indexed of it; whether it was there."""
         row = self.file(path)

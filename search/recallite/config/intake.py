@@ -9,6 +9,7 @@ from typing import Final
 
 from recallite.config.groups import Group, Key, SharedGroup, keys_of
 from recallite.config.parse import Table
+from recallite.filenames import as_text
 
 _VARIABLE = r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]{1,60}")
@@ -98,7 +99,7 @@ class Intake:
                 return match[0][1:]
             if name not in self._env:
                 missing.append(name)
-            return self._env.get(name, "")
+            return as_text(self._env.get(name, ""))
 
         result = re.sub(_VARIABLE, replace, text) if "$" in text else text
         for name in dict.fromkeys(missing):

@@ -10,6 +10,7 @@ import msgspec
 
 from recallite.config.values import path_problem
 from recallite.errors import ConfigError
+from recallite.filenames import as_spelled
 
 CONFIG_VARIABLE = "OPENCLAW_CONFIG_PATH"
 STATE_VARIABLE = "OPENCLAW_STATE_DIR"
@@ -32,7 +33,11 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
     def path(self, text: str) -> Path:
         """The path that `text` in the file means: relative ones start at the file's directory."""
-        return absolute(text, home=self.home, base=self.config_path.parent)
+        return self.path_below(self.config_path.parent, text)
+
+    def path_below(self, base: Path, text: str) -> Path:
+        """The same for a path that is relative to `base`."""
+        return absolute(as_spelled(text), home=self.home, base=base)
 
 
 def absolute(text: str, *, home: Path, base: Path | None = None) -> Path:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from recallite.config.checks import contradictions, limited_chunking, limited_hybrid, shared_files, with_limits
 from recallite.config.groups import Group, leaves
 from recallite.config.load import LoadedFile, load_file
-from recallite.config.locate import Places, absolute, locate
+from recallite.config.locate import Places, locate
 from recallite.config.merge import merge
 from recallite.config.names import file_name, id_problem
 from recallite.config.schema import AgentEntry, ProviderConfig
@@ -158,7 +158,7 @@ class _Resolver:
         workspace, workspace_origin = self._workspace(place, entry, name)
         search, index_path = self._placed(merged, name)
         search_origins = with_limits(search_origins, merged, search)
-        extra = (absolute(text, home=self._places.home, base=workspace) for text in search.extra_paths)
+        extra = (self._places.path_below(workspace, text) for text in search.extra_paths)
         return AgentSettings(
             agent=entry.id,
             workspace=workspace,

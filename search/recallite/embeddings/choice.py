@@ -11,6 +11,7 @@ from recallite.config.keys import KEY_VARIABLES, remote_provider
 from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.registry import available
 from recallite.errors import ProviderUnavailableError
+from recallite.filenames import as_spelled
 
 AUTOMATIC_ORDER = ("openai", "gemini", "voyage", "mistral")
 """Providers that are chosen when a key for them is found, in this order."""
@@ -63,7 +64,7 @@ def _has_local_model(settings: AgentSettings) -> bool:
     path = settings.search.local.model_path
     if path is None or path.startswith(("hf:", "http://", "https://")):
         return False
-    return Path(path).expanduser().is_file()
+    return Path(as_spelled(path)).expanduser().is_file()
 
 
 def choose_fallback(settings: AgentSettings, *, env: Mapping[str, str] | None = None) -> ProviderChoice | None:
@@ -100,6 +101,6 @@ def _options(settings: AgentSettings, provider: str, env: Mapping[str, str] | No
         dimensions=search.output_dimensionality if asked_for or provider == AUTOMATIC_ORDER[0] else None,
         timeout_seconds=search.remote.timeout_seconds,
         model_path=search.local.model_path,
-        model_cache_dir=Path(cache_dir).expanduser() if cache_dir else settings.state_dir / "models",
+        model_cache_dir=Path(as_spelled(cache_dir)).expanduser() if cache_dir else settings.state_dir / "models",
         max_items=search.remote.max_items_per_request if provider == remote_provider(settings) else None,
     )

@@ -20,6 +20,7 @@ from recallite.embeddings.options import ProviderOptions
 from recallite.embeddings.per_process import PerProcess
 from recallite.embeddings.protocol import Kind, Limits, RawVector, Space
 from recallite.errors import InputRejectedError, ProviderError, ProviderPausedError, ProviderUnavailableError
+from recallite.filenames import as_text
 
 logger = logging.getLogger(__name__)
 
@@ -194,7 +195,7 @@ def _load(path: Path, threads: int) -> Engine:
         import xllamacpp  # type: ignore[import-untyped]  # it ships no types
 
         wanted = xllamacpp.CommonParams()
-        wanted.model.path = str(path)
+        wanted.model.path = as_text(path)
         wanted.embedding = True
         wanted.n_parallel = 1
         wanted.n_ctx = wanted.n_batch = wanted.n_ubatch = _context(path)

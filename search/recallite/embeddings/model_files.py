@@ -23,6 +23,7 @@ from recallite.embeddings.http_api import connection_trouble
 from recallite.embeddings.http_errors import Refusal, error_for
 from recallite.embeddings.quiet import quiet
 from recallite.errors import ProviderError, ProviderTransientError, ProviderUnavailableError
+from recallite.filenames import as_spelled
 from recallite.locking import locked
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def model_file(model_path: str, cache_dir: Path) -> ModelFile:
     if model_path.startswith(("http://", "https://")):
         parts = urlsplit(model_path)
         return ModelFile(cache_dir / _file_name(f"{parts.netloc.rpartition('@')[2]}{parts.path}"), model_path)
-    return ModelFile(Path(model_path).expanduser())
+    return ModelFile(Path(as_spelled(model_path)).expanduser())
 
 
 def _file_name(address: str) -> str:

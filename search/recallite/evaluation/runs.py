@@ -11,6 +11,7 @@ from recallite.client import MemorySearch
 from recallite.embeddings.choice import ProviderChoice
 from recallite.evaluation.measures import NDCG_DEPTH, Measures, mean, measure
 from recallite.evaluation.questions import Question
+from recallite.filenames import as_spelled
 from recallite.index.filters import Filter
 from recallite.search.fusion import Weights
 from recallite.search.questions import QuestionEmbedder
@@ -113,7 +114,9 @@ def _by_index(question: Question, workspace: Path, indexed: Collection[str]) -> 
     """The question with its answers' paths as the index has them; a note may also be named by where it lies."""
 
     def named(path: str) -> str:
-        return path if path in indexed else index_path(workspace, Path(os.path.normpath(workspace / path)))
+        if path in indexed:
+            return path
+        return index_path(workspace, Path(os.path.normpath(workspace / as_spelled(path))))
 
     return replace(question, answers=tuple(replace(each, path=named(each.path)) for each in question.answers))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from recallite.filenames import as_text
 from recallite.index.rows import fetch
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class VectorExtension:
         try:
             connection.enable_load_extension(True)
             try:
-                connection.load_extension(str(library))
+                connection.load_extension(as_text(library))
             finally:
                 connection.enable_load_extension(False)
             fetch(connection, "SELECT vec_distance_cosine(vec_f32('[1,0]'), vec_f32('[0,1]'))")

@@ -12,6 +12,8 @@ from typing import Literal
 
 import apsw
 
+from recallite.filenames import as_text
+
 _KINDS = {"database": apsw.SQLITE_OPEN_MAIN_DB, "log": apsw.SQLITE_OPEN_WAL}
 _LOG_HEADER_BYTES = 32
 _LOG_MAGIC = 0x377F0682
@@ -22,7 +24,7 @@ _LOG_VERSION = 3007000
 def first_bytes(path: Path, count: int, *, kind: Literal["database", "log"] = "database") -> bytes:
     """The beginning of a file that exists; nothing is locked or changed. Raises apsw.Error, OSError."""
     there = min(count, path.stat().st_size)  # SQLite says 0 for a file of one byte
-    file = apsw.VFSFile("", str(path), [_KINDS[kind] | apsw.SQLITE_OPEN_READONLY, 0])
+    file = apsw.VFSFile("", as_text(path), [_KINDS[kind] | apsw.SQLITE_OPEN_READONLY, 0])
     try:
         # What lies behind the end is zeros for apsw, and zeros at the end are left out.
         return file.xRead(there, 0).ljust(there, b"\0") if there else b""

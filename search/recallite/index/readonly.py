@@ -19,6 +19,7 @@ from weakref import WeakSet
 import apsw
 
 from recallite.errors import IndexDamagedError, IndexUnusableError
+from recallite.filenames import as_text
 from recallite.index.files import beside, has_garbled_log, is_there, log_size
 
 BUSY_TIMEOUT_MS = 5000
@@ -75,7 +76,7 @@ class ReadOnlyDatabase:
         return self._connect("immutable=1")
 
     def _connect(self, parameters: str) -> apsw.Connection:
-        uri = f"file:{quote(str(self.path))}?{parameters}"
+        uri = f"file:{quote(os.fsencode(self.path))}?{parameters}"
         connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -164,7 +165,7 @@ def connect_writer(path: Path) -> apsw.Connection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _registry:  # between making and closing the new file no thread may open it: its locks would be lost
         _make_private(path)
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(as_text(path), flags=apsw.SQLITE_OPEN_READWRITE)
     if connection.readonly("main"):
         connection.close()
         raise PermissionError(errno.EACCES, "this process may not write it", str(path))

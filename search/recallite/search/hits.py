@@ -10,11 +10,13 @@ from pathlib import Path
 
 import apsw
 
+from recallite.filenames import as_spelled
 from recallite.index.keyword import KeywordQuery
 from recallite.index.rows import fetch
 from recallite.search.fusion import Scored
 from recallite.search.snippet import snippet
 from recallite.types import Hit, Source
+from recallite.workspace.figures import figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,8 @@ class Folders:
     def is_stale(self, source: Source, path: str, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
         """Whether a file is no longer what was indexed of it."""
         if source == "sessions":
-            return _rewritten(self.sessions / path.partition("/")[2], size, mtime_ns)
-        return _changed(self.workspace / path, size, mtime_ns, ctime_ns, hash_)
+            return _rewritten(self.sessions / as_spelled(path.partition("/")[2]), size, mtime_ns)
+        return _changed(self.workspace / as_spelled(path), size, mtime_ns, ctime_ns, hash_)
 
 
 def hits_of(
@@ -68,16 +70,23 @@ def _rewritten(location: Path, size: int, mtime_ns: int) -> bool:
         info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
     except OSError:
         return True
-    return info.st_size < size or (info.st_size == size and info.st_mtime_ns != mtime_ns)
+    now = figures(info)
+    return now.size < size or (now.size == size and now.mtime_ns != mtime_ns)
 
 
 def _changed(location: Path, size: int, mtime_ns: int, ctime_ns: int, hash_: bytes | None) -> bool:
-    """Whether the file is no longer as it was indexed. Its content is read only when nothing but ctime differs."""
+    """Whether the file is no longer as it was indexed, or cannot be read (it has no hash then).
+
+    Its content is read only when nothing but ctime differs.
+    """
+    if hash_ is None:
+        return True
     try:
         info = os.stat(location, follow_symlinks=False)  # noqa: PTH116 - Path.stat has it too, but slower
-        if (info.st_size, info.st_mtime_ns) != (size, mtime_ns):
+        now = figures(info)
+        if (now.size, now.mtime_ns) != (size, mtime_ns):
             return True
-        if ctime_ns in (0, info.st_ctime_ns) or size > _LARGEST_READ:
+        if ctime_ns in (0, now.ctime_ns) or size > _LARGEST_READ:
             return False
         return hashlib.sha256(location.read_bytes()).digest() != hash_
     except OSError:

@@ -7,7 +7,9 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from recallite.filenames import as_spelled, as_text
 from recallite.transcripts.names import FOLDER, is_transcript, transcript_name, transcript_path
+from recallite.workspace.figures import figures
 from recallite.workspace.files import FoundFile, Scan, SkippedFile
 
 
@@ -35,11 +37,11 @@ def scan_transcripts(folder: Path) -> Scan:
 
 
 def _take(scan: Scan, folder: Path, name: str) -> None:
-    path = transcript_path(name)
+    path = transcript_path(as_text(name))
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        readable = os.fsencode(path).decode("utf-8", errors="replace")
+        readable = path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
         scan.skipped.append(SkippedFile(readable, "the file name is not valid UTF-8: rename the file"))
         return
     try:
@@ -59,25 +61,30 @@ def _take(scan: Scan, folder: Path, name: str) -> None:
 
 
 def find_transcript(path: str, folder: Path) -> FoundFile | None:
-    """The transcript with this index path, by the same rules; None if there is none."""
+    """The transcript with this index path, by the same rules; None if there is none.
+
+    Raises OSError when it cannot be looked at now: then nobody knows.
+    """
     name = transcript_name(path)
     if name is None:
         return None
+    name = as_spelled(name)
     try:
         info = None if folder.is_symlink() else (folder / name).lstat()
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return _found(folder, name, info) if info is not None and stat.S_ISREG(info.st_mode) else None
 
 
 def find_archive(folder: Path, name: str, inode: int) -> str | None:
     """The name that the transcript `name` was given by a reset: the archive of it that is the very same file."""
-    prefix = f"{name}.reset."
+    prefix = as_spelled(f"{name}.reset.")
     try:
         with os.scandir(folder) as listing:
-            return _same_file((e for e in listing if e.name.startswith(prefix) and is_transcript(e.name)), inode)
+            found = _same_file((e for e in listing if e.name.startswith(prefix) and is_transcript(e.name)), inode)
     except OSError:
         return None
+    return as_text(found) if found is not None else None
 
 
 def _same_file(entries: Iterable[os.DirEntry[str]], inode: int) -> str | None:
@@ -85,5 +92,4 @@ def _same_file(entries: Iterable[os.DirEntry[str]], inode: int) -> str | None:
 
 
 def _found(folder: Path, name: str, info: os.stat_result) -> FoundFile:
-    path = transcript_path(name)
-    return FoundFile("sessions", path, folder, (name,), info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    return FoundFile("sessions", transcript_path(as_text(name)), folder, (name,), *figures(info))

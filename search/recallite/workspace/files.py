@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from recallite.filenames import as_spelled, as_text
 from recallite.types import Source
+from recallite.workspace.figures import figures
 from recallite.workspace.ignore import IGNORE_FILES, IgnoreRules
 
 ROOT_NAMES = ("MEMORY.md", "memory.md")
@@ -50,7 +53,13 @@ class Scan:
     files: dict[str, FoundFile] = field(default_factory=dict)
     skipped: list[SkippedFile] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    """Index paths of directories that could not be listed now; what is indexed below them is kept."""
+    """Index paths of directories and files that could not be looked at now."""
+    missing: list[str] = field(default_factory=list)
+    """The same of what lies in a folder that the settings name and that is not there: a disk may be unmounted."""
+
+    def keeps(self, path: str) -> bool:
+        """Whether what is indexed of this path stays although it was not found: it may be there."""
+        return is_below(path, self.unreadable) or is_below(path, self.missing)
 
 
 def is_markdown(name: str) -> bool:
@@ -70,8 +79,9 @@ def scan_memory(workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequ
     A file reachable in two ways is listed once, under the first. Never raises for a single entry.
     """
     walk = _Walk(workspace)
-    walk.add_roots()
-    walk.add_directory(workspace, (NOTES_DIR,), rules=None)
+    if walk.has_workspace():
+        walk.add_roots()
+        walk.add_directory(workspace, (NOTES_DIR,), rules=None)
     if extra_paths:
         walk.name_refused(IgnoreRules(exclude))
     for extra in extra_paths:
@@ -82,22 +92,36 @@ def scan_memory(workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequ
 def find_memory_file(
     path: str, workspace: Path, extra_paths: Sequence[Path] = (), exclude: Sequence[str] = ()
 ) -> FoundFile | None:
-    """The note with this index path, by the same rules as the walk but without walking; None if there is none."""
-    location = workspace / path
+    """The note with this index path, by the same rules as the walk but without walking; None if there is none.
+
+    Raises OSError when it cannot be looked at now, or lies in a folder of the settings that is not there.
+    """
+    location = workspace / as_spelled(path)
     inside = location.is_relative_to(workspace)
     parts = location.relative_to(workspace).parts if inside else ()
     if inside and (parts in [(name,) for name in ROOT_NAMES] or (parts[0] == NOTES_DIR and len(parts) > 1)):
         if path == ROOT_NAMES[1] and _same_file(workspace / ROOT_NAMES[0], location):
             return None
         return _find_below(workspace, workspace, parts, None)
+    trouble: OSError | None = None
     for extra in extra_paths:
-        found = None
-        if location == extra:
-            found = _find_below(workspace, extra.parent, (extra.name,), None)
-        elif location.is_relative_to(extra):
-            found = _find_below(workspace, extra, location.relative_to(extra).parts, IgnoreRules(exclude))
+        try:
+            found = _find_in_extra(workspace, extra, location, exclude)
+        except OSError as error:
+            trouble = error
+            continue
         if found is not None:
             return found
+    if trouble is not None:
+        raise trouble
+    return None
+
+
+def _find_in_extra(workspace: Path, extra: Path, location: Path, exclude: Sequence[str]) -> FoundFile | None:
+    if location == extra:
+        return _find_below(workspace, extra.parent, (extra.name,), None)
+    if location.is_relative_to(extra):
+        return _find_below(workspace, extra, location.relative_to(extra).parts, IgnoreRules(exclude))
     return None
 
 
@@ -113,7 +137,10 @@ def _find_below(workspace: Path, root: Path, parts: tuple[str, ...], rules: Igno
                 return None
         try:
             info = here.lstat()
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError):
+            _expect_folder(root)
+            return None
+        except ValueError:
             return None
         if is_dir and (not stat.S_ISDIR(info.st_mode) or is_skipped_dir(parts[length - 1])):
             return None
@@ -124,7 +151,13 @@ def _find_below(workspace: Path, root: Path, parts: tuple[str, ...], rules: Igno
 
 
 def _found(path: str, root: Path, parts: tuple[str, ...], info: os.stat_result) -> FoundFile:
-    return FoundFile("memory", path, root, parts, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    return FoundFile("memory", path, root, parts, *figures(info))
+
+
+def _expect_folder(root: Path) -> None:
+    """Raises OSError unless the folder is there: only then what is not in it is surely gone."""
+    if not stat.S_ISDIR(root.stat().st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root))
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -140,6 +173,15 @@ class _Walk:
         self.scan = Scan()
         self._seen: set[tuple[int, int]] = set()
 
+    def has_workspace(self) -> bool:
+        """Whether there is a folder to look into; status says what else there is."""
+        try:
+            _expect_folder(self.workspace)
+        except OSError:
+            self.scan.missing.extend([*ROOT_NAMES, NOTES_DIR])
+            return False
+        return True
+
     def add_roots(self) -> None:
         for name in ROOT_NAMES:
             try:
@@ -147,7 +189,7 @@ class _Walk:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
-                self._skip(name, _cause(error))
+                self._cannot_look(name, error)
                 continue
             self._take(self.workspace, (name,), info)
 
@@ -155,11 +197,13 @@ class _Walk:
         name = self.index_path(extra, ())
         try:
             info = extra.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            self._skip(name, "extra path is missing")
+            if not (is_markdown(extra.name) and extra.parent.is_dir()):  # such a file is gone, not its disk
+                self.scan.missing.append(name)
+            return
         except OSError as error:
-            missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
-            self._skip(name, "extra path is missing" if missing else _cause(error))
-            if not missing:
-                self.scan.unreadable.append(name)
+            self._cannot_look(name, error)
             return
         if stat.S_ISLNK(info.st_mode):
             self._skip(name, "symlink: name its target in extraPaths instead")
@@ -201,21 +245,24 @@ class _Walk:
                 return []
             with os.scandir(directory) as listing:
                 return sorted(listing, key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
+            return []
+        except NotADirectoryError:
+            self._skip(self.index_path(root, parts), "not a directory")
             return []
         except OSError as error:
-            name = self.index_path(root, parts)
-            self._skip(name, _cause(error))
-            self.scan.unreadable.append(name)
+            self._cannot_look(self.index_path(root, parts), error)
             return []
 
     def _visit(self, root: Path, parts: tuple[str, ...], entry: os.DirEntry[str], rules: IgnoreRules | None) -> bool:
         """Take a file; True when the entry is a directory to walk."""
         try:
             info = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return False
         except OSError as error:
-            if is_markdown(entry.name) and not isinstance(error, FileNotFoundError):
-                self._skip(self.index_path(root, parts), _cause(error))
+            if is_markdown(entry.name) or (_is_directory(entry) and not is_skipped_dir(entry.name)):
+                self._cannot_look(self.index_path(root, parts), error)
             return False
         is_dir = stat.S_ISDIR(info.st_mode)
         if is_dir and is_skipped_dir(entry.name):
@@ -242,8 +289,7 @@ class _Walk:
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            readable = os.fsencode(path).decode("utf-8", errors="replace")
-            self._skip(readable, "the file name is not valid UTF-8: rename the file")
+            self._skip(path, "the file name is not valid UTF-8: rename the file")
             return
         identity = (info.st_dev, info.st_ino)
         if identity in self._seen:
@@ -254,6 +300,10 @@ class _Walk:
     def index_path(self, root: Path, parts: Iterable[str]) -> str:
         return index_path(self.workspace, root.joinpath(*parts))
 
+    def _cannot_look(self, path: str, error: OSError) -> None:
+        self._skip(path, f"cannot be read: {error.strerror or type(error).__name__}")
+        self.scan.unreadable.append(path)
+
     def _skip(self, path: str, reason: str) -> None:
         readable = path.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
         self.scan.skipped.append(SkippedFile(readable, reason))
@@ -262,9 +312,9 @@ class _Walk:
 def index_path(workspace: Path, location: Path) -> str:
     """A file's name in the index: relative to the workspace with `/`, or absolute when outside."""
     try:
-        return PurePosixPath(*location.relative_to(workspace).parts).as_posix()
+        return as_text(PurePosixPath(*location.relative_to(workspace).parts).as_posix())
     except ValueError:
-        return location.as_posix()
+        return as_text(location.as_posix())
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
@@ -279,5 +329,9 @@ def _points_to_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _cause(error: OSError) -> str:
-    return f"cannot be read: {error.strerror or error.__class__.__name__}"
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    """As the listing says it, without a look."""
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return True  # the listing does not say

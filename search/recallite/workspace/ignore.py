@@ -6,9 +6,12 @@ Patterns have the meaning of gitignore(5), which a test checks against git itsel
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from recallite.filenames import as_text
 
 IGNORE_FILES = (".gitignore", ".ignore")
 
@@ -72,6 +75,9 @@ class IgnoreRules:
 
     def ignores(self, parts: tuple[str, ...], *, is_dir: bool) -> bool:
         """Whether the entry at `parts` below the root is left out. Directories above it must be asked for first."""
+        return self._leaves_out(tuple(map(as_text, parts)), is_dir=is_dir)
+
+    def _leaves_out(self, parts: tuple[str, ...], *, is_dir: bool) -> bool:
         if _verdict(self._exclude, parts, is_dir):
             return True
         for depth, patterns in reversed(self._layers):
@@ -84,7 +90,7 @@ class IgnoreRules:
         """Whether a pattern matches the file of this index path, or a folder that it lies in."""
         parts = tuple(part for part in path.split("/") if part)
         folders = (parts[:end] for end in range(1, len(parts)))
-        return any(self.ignores(folder, is_dir=True) for folder in folders) or self.ignores(parts, is_dir=False)
+        return any(self._leaves_out(each, is_dir=True) for each in folders) or self._leaves_out(parts, is_dir=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +213,16 @@ def _bracket(glob: str, at: int) -> tuple[str, int]:
     return (f"[^/{members}]" if negated else f"(?!/)[{members}]"), at + 1
 
 
+_MOST_BYTES = 1024 * 1024
+
+
 def _lines(file: Path) -> list[str]:
-    """The lines of a file that is no symlink; none if it cannot be read."""
+    """The lines of a regular file, up to a length that no ignore file has; none if it cannot be read."""
     try:
-        if file.is_symlink():
+        if not stat.S_ISREG(file.lstat().st_mode):
             return []
-        data = file.read_bytes()
+        with file.open("rb") as opened:
+            data = opened.read(_MOST_BYTES)
     except OSError:
         return []
     # The byte order mark of some editors is no part of the first pattern; file names are decoded like this too.

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from recallite.errors import MemoryPathError
+from recallite.filenames import as_spelled
 from recallite.types import Excerpt
 from recallite.workspace.files import NOTES_DIR, ROOT_NAMES, index_path, is_markdown
-from recallite.workspace.text import BinaryContentError, LineMap, decode
+from recallite.workspace.text import ContentError, LineMap, decode, read_content
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NON_BLOCKING = getattr(os, "O_NONBLOCK", 0)
@@ -49,7 +50,7 @@ def resolve_memory_path(
         asked = asked.replace("\\", "/")
     if ".." in Path(asked).parts:
         raise MemoryPathError(f"{path!r} has '..' in it: give the path as search results print it")
-    location = Path(os.path.normpath(workspace / asked))
+    location = Path(os.path.normpath(workspace / as_spelled(asked)))
     name = index_path(workspace, location)
     allowed = _allowed(name, location, workspace, extra_paths)
     if allowed is None and name.startswith("sessions/") and ".jsonl" in name:
@@ -64,21 +65,16 @@ def resolve_memory_path(
 
 
 def _allowed(name: str, location: Path, workspace: Path, extra_paths: Sequence[Path]) -> AllowedPath | None:
-    parts = tuple(name.split("/"))
-    if location.is_relative_to(workspace) and (name in ROOT_NAMES or (parts[0] == NOTES_DIR and len(parts) > 1)):
-        return AllowedPath(name, workspace, parts)
+    if location.is_relative_to(workspace):
+        parts = location.relative_to(workspace).parts
+        if name in ROOT_NAMES or (parts[:1] == (NOTES_DIR,) and len(parts) > 1):
+            return AllowedPath(name, workspace, parts)
     for extra in extra_paths:
         if location == extra:
             return AllowedPath(name, extra.parent, (extra.name,))
         if location.is_relative_to(extra):
             return AllowedPath(name, extra, location.relative_to(extra).parts)
     return None
-
-
-def read_beneath(root: Path, parts: Sequence[str]) -> tuple[bytes, os.stat_result]:
-    """The bytes of the regular file at `parts` below `root`, and its state when it was read; see `opened_beneath`."""
-    with opened_beneath(root, parts) as (file, info):
-        return file.read(), info
 
 
 @contextmanager
@@ -163,14 +159,13 @@ def read_excerpt(
     """
     allowed = _existing_literal(path, workspace, extra_paths) or resolve_memory_path(path, workspace, extra_paths)
     try:
-        data, _ = read_beneath(allowed.root, allowed.parts)
+        with opened_beneath(allowed.root, allowed.parts) as (file, _):
+            text = decode(read_content(file))
     except FileNotFoundError:
         return Excerpt("", allowed.path)
     except OSError as error:
         raise MemoryPathError(f"{path!r} cannot be read: {error.strerror}") from error
-    try:
-        text = decode(data)
-    except BinaryContentError as error:
+    except ContentError as error:
         raise MemoryPathError(f"{path!r} {error}") from error
     if from_line is None and lines is None:
         return Excerpt(text, allowed.path)

@@ -145,7 +145,45 @@ def test_an_unreadable_directory_is_named_and_keeps_its_rows(workspace: Path, mo
 
 
 def test_a_missing_workspace_has_no_files(tmp_path: Path) -> None:
-    assert scan_memory(tmp_path / "nowhere") == Scan()
+    scan = scan_memory(tmp_path / "nowhere", [tmp_path / "away", tmp_path / "one.md"])
+
+    assert scan.files == {}
+    for path in ("MEMORY.md", "memory/a.md", str(tmp_path / "away/b.md")):
+        assert scan.keeps(path), "its disk may not be mounted now"
+        with pytest.raises(OSError):
+            find_memory_file(path, tmp_path / "nowhere", [tmp_path / "away"])
+    assert not scan.keeps(str(tmp_path / "one.md")), "the folder is there, and it is not in it"
+    assert find_memory_file(str(tmp_path / "one.md"), tmp_path / "nowhere", [tmp_path / "one.md"]) is None
+
+
+def test_a_path_that_is_too_long_for_the_system_is_named(workspace: Path) -> None:
+    """Names may have 255 bytes and paths 4 096: the walk goes by paths."""
+    here = os.open(workspace / "memory", os.O_RDONLY)
+    for _ in range(24):
+        os.mkdir("d" * 200, dir_fd=here)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("deep.md", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    write(workspace, "memory/a.md")
+
+    scan = scan_memory(workspace)
+
+    assert sorted(scan.files) == ["memory/a.md"]
+    [skipped] = scan.skipped
+    assert skipped.path.startswith("memory/dddd") and "name too long" in skipped.reason
+    assert scan.keeps(skipped.path + "/deep.md")
+
+
+def test_memory_may_not_be_a_file(workspace: Path) -> None:
+    (workspace / "memory").rmdir()
+    (workspace / "memory").write_text("a file")
+
+    scan = scan_memory(workspace)
+
+    assert [(s.path, s.reason) for s in scan.skipped] == [("memory", "not a directory")]
+    assert not scan.keeps("memory/a.md"), "it cannot be there"
 
 
 def test_a_named_pipe_is_not_read(workspace: Path) -> None:
