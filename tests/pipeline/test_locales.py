@@ -128,7 +128,7 @@ def test_what_is_saved_is_watched_under_any_locale(make_lab, odd: dict[str, str]
     command = [sys.executable, "-m", "recallite.cli.main", "--config", str(lab.root / "openclaw.json"), "up"]
     with (lab.root / "up.log").open("w") as log, subprocess.Popen(command, env=env, stdout=log, stderr=log) as running:
         try:
-            _wait_until(lambda: "are watched" in (lab.root / "up.log").read_text(), "it watches")
+            _wait_until(lambda: "watching " in (lab.root / "up.log").read_text(), "it watches")
             _wait_until(lambda: lab.real_status().queue_live + lab.real_status().queue_backfill == 0, "it has scanned")
             lab.note("memory/日本/語.md", "aardvark in a folder")
             _wait_until(lambda: lab.paths("aardvark")[:1] == ["memory/日本/語.md"], "the save is indexed")
