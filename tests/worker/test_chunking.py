@@ -80,6 +80,17 @@ def test_every_word_that_fits_is_whole_in_some_chunk(text: str, budget: tuple[in
             assert any(c.start <= word.start() and word.end() <= c.end for c in chunks), word
 
 
+def test_an_emoji_that_lies_over_the_end_of_a_chunk_is_cut_the_same_from_any_chunk_on() -> None:
+    family = "👩\u200d👩\u200d👧\u200d👦"
+    text = ("0f3a" * 95)[:378] + ("snake_case-" * 30)[:260] + 2 * family
+    chunks = chunk_lines(text, tokens=16, overlap=7)
+
+    for index, chunk in enumerate(chunks):
+        again = chunk_lines(text[chunk.start :], tokens=16, overlap=7)
+        assert [each.text for each in again] == [each.text for each in chunks[index:]]
+    assert family in {chunk.text[-len(family) :] for chunk in chunks}
+
+
 @settings(max_examples=1000, deadline=None)
 @given(PROSE, BUDGETS, st.data())
 def test_lines_are_cut_the_same_from_any_chunk_on(text: str, budget: tuple[int, int], data: st.DataObject) -> None:

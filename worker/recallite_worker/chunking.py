@@ -154,7 +154,9 @@ class _Cutter:
                 return positions[index], True
             if self._opening_parted(positions[index]) is None:
                 return self._outside_word(positions[index], start, covered, limit), False
-        cut = self._outside_word(self._whole_character(max(covered, limit - 32), limit), start, covered, limit)
+        # Half a chunk reaches beyond what is covered, which must not decide: see `chunk_lines`.
+        cut = self._whole_character(max(self._reach(start, self.budget // 2), limit - 32), limit)
+        cut = self._outside_word(cut, start, covered, limit)
         opening = self._opening_parted(cut)
         return (opening, True) if opening is not None and opening > covered else (cut, False)
 
@@ -174,9 +176,9 @@ class _Cutter:
         end = self._end_of_word(begin)
         if end is None or end <= cut:
             return cut
-        if begin > covered:
-            return self._whole_character(covered, begin)
-        return end if end <= limit else cut
+        if end <= limit:
+            return end
+        return self._whole_character(covered, begin) if begin > covered else cut
 
     def _end_of_word(self, begin: int) -> int | None:
         """Where the word at `begin` ends; None if there is none or it does not fit into a chunk."""
@@ -220,9 +222,9 @@ class _Cutter:
         at = solid = self._first_solid(offset)
         while at > offset and self.text[at - 1] in " \t":
             at -= 1
-            if solid - at > _LONGEST_INDENT:
-                return solid
-        return at
+        # A longer one would let the share of a chunk that only repeats reach where the next may be cut.
+        is_indent = solid - at <= min(_LONGEST_INDENT, self.budget // 8) and (at == 0 or self.text[at - 1] in "\r\n")
+        return at if is_indent else solid
 
 
 def _joins(text: str, at: int) -> bool:
