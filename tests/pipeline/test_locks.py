@@ -210,3 +210,30 @@ def test_an_error_that_ended_the_transaction_is_told_as_it_is(lab) -> None:
         raise KeyError("own")
 
     assert memory.search("quokka").hits
+
+
+HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@posix_only
+def test_a_lock_that_another_process_keeps_makes_no_empty_answer(lab) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.index()
+    command = [sys.executable, "-c", HOLD, str(lab.settings.index_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+
+        done = lab.run("search", "quokka")
+        Path(f"{lab.settings.index_path}-wal").write_bytes(b"\x37\x7f\x06\x82" * 20)
+        unread = lab.run("search", "quokka", check=False)
+
+        holder.communicate()
+    assert "memory/a.md" in done.stdout
+    assert unread.returncode == 1 and "main.sqlite" in unread.stderr
