@@ -205,13 +205,17 @@ def test_what_was_asked_without_accents_is_found_in_a_crowd_with_them(lab: Any) 
 
 
 @pytest.mark.parametrize("model", ["test-64", None])
-def test_a_query_as_a_whole_is_before_its_words_apart(lab: Any, model: str | None) -> None:
+@pytest.mark.parametrize(
+    "around", ["", '""', "“”", "()", " ?", " .", "«»", " …", ("**", "**"), ("_", "_"), ("~~", "~~")]
+)
+def test_a_query_as_a_whole_is_before_its_words_apart(lab: Any, model: str | None, around: Any) -> None:
     lab.model = model
     lab.note("memory/apart.md", "fast red, lane")
     lab.note("memory/whole.md", f"He took the red\nfast lane home. {'And he did much else, as on most days. ' * 9}")
     lab.index()
+    before, after = around or ("", "")
 
-    hits = lab.search("red fast lane", explain=True).hits
+    hits = lab.search(f"{before}red fast lane{after}".strip(), explain=True).hits
 
     assert [hit.path for hit in hits] == ["memory/whole.md", "memory/apart.md"]
     assert [hit.parts.likeness for hit in hits] == [4, 2]

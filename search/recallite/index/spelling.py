@@ -12,9 +12,11 @@ from recallite.index.tokens import UNSPACED_RUN, fold, plain
 FOLDED, SPELT, WHOLE = 0, 2, 4
 """How like the query a chunk with all of its terms is: in another spelling, word by word, as a whole."""
 SIGN = re.compile(r"[^\w\s]|_")
-_AROUND = "\"'`()[]{}“”‘’„‚«»‹›…–—¿¡、。，！？；：「」『』（）【】《》"
+_QUOTES = "\"'`“”‘’„‚«»‹›「」『』"
+_AROUND = _QUOTES + "()[]{}…–—¿¡、。，！？；：（）【】《》"
 _AFTER = ".,;:!?"
 """What stands around a word in a sentence, and does not belong to it."""
+_EMPHASIS = re.compile(r"(?P<marks>[*_~]{1,3})(?P<words>[^\s*_~]\S*\s.*[^\s*_~])(?P=marks)", re.DOTALL)
 _MOST_WORDS = 4
 """In a longer query only words are looked at that folding makes like others: few chunks hold all of it."""
 LONGEST = 200
@@ -78,8 +80,20 @@ def asked_of(text: str, kept: Sequence[str]) -> Asked:
     told_apart = [word for word in kept if is_told_apart(word) or (has_capitals(word) and not shouted)]
     chosen = kept if len(kept) <= _MOST_WORDS else told_apart[:_MOST_WORDS]
     words = tuple(_spelling(word, shouted=shouted) for word in chosen)
+    whole = _whole(text)
+    return Asked(words, _spelling(whole, shouted=shouted) if 0 < len(whole) <= LONGEST else None)
+
+
+def _whole(text: str) -> str:
+    """The query as it may stand in a text: without quotes and full stop; brackets around a single word are its own."""
     literal = " ".join(text.split())
-    return Asked(words, _spelling(literal, shouted=shouted) if 0 < len(literal) <= LONGEST else None)
+    return stripped(literal) if " " in literal else literal.rstrip(_QUOTES + _AFTER).lstrip(_QUOTES)
+
+
+def unwrapped(text: str) -> str:
+    """Several words without the marks of emphasis around them: `**red tulip**` → `red tulip`."""
+    found = _EMPHASIS.fullmatch(text.strip())
+    return found["words"] if found is not None else text
 
 
 def _spelling(wanted: str, *, shouted: bool) -> Spelling:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from recallite.index.keyword import KeywordQuery, Related, Term
-from recallite.index.spelling import LONGEST, SIGN, asked_of, has_capitals, is_shouted, stripped
+from recallite.index.spelling import LONGEST, SIGN, asked_of, has_capitals, is_shouted, stripped, unwrapped
 from recallite.index.tokens import UNSPACED_RUN, fold, split_scripts, tokens
 from recallite.search.stopwords import STOP_PAIRS, STOP_WORDS
 
@@ -29,7 +29,7 @@ def parse_query(text: str) -> KeywordQuery:
     Stop words are left out if something remains. A word with inner punctuation (`dec-0054`, `don't`) is one
     term: its parts in a row. Runs of scripts without spaces (Chinese, Japanese, …) become pairs of characters.
     """
-    text = text[:MAX_CHARACTERS]
+    text = unwrapped(text[:MAX_CHARACTERS])
     atoms: list[str] = []
     terms: dict[str, Term] = {}
     stopped: dict[str, Term] = {}
