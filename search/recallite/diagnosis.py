@@ -21,10 +21,12 @@ from recallite.errors import RecalliteError
 from recallite.index.extension import extension_of
 from recallite.index.rows import fetch
 from recallite.types import Health, IndexStatus
+from recallite.wording import counted
 
 Outcome = Literal["ok", "warning", "failed"]
 PROBE = "recallite doctor"
 """The text that is embedded; a few tokens."""
+_MOST_NAMED = 20
 _OUTCOMES: dict[Health, Outcome] = {
     "ok": "ok",
     "stale": "warning",
@@ -89,15 +91,24 @@ def _state_dir(settings: AgentSettings) -> Check:
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     if os.access(existing, os.W_OK | os.X_OK):
         return Check("state", "ok", f"{folder} can be written")
-    return Check("state", "warning", f"{existing} cannot be written by this user: it can search here, not index")
+    if os.access(existing, os.R_OK | os.X_OK):
+        return Check("state", "warning", f"{existing} cannot be written by this user: it can search here, not index")
+    return Check("state", "failed", f"{existing} cannot be entered by this user: give it the rights to the folder")
 
 
 def _index(status: IndexStatus) -> Iterator[Check]:
-    counts = f"{status.files_indexed} of {status.files_on_disk} files, {status.vectors.indexed} vectors"
+    files = f"{counted(status.files_indexed, 'file')} indexed, {status.files_on_disk} on disk"
+    counts = f"{files}, {counted(status.vectors.indexed, 'vector')}"
     outcome = _OUTCOMES[status.health]
-    yield Check("index", "ok" if status.problems else outcome, f"{counts}, {status.index_path}")
+    yield Check("index", "ok" if status.problems and outcome != "failed" else outcome, f"{counts}, {status.index_path}")
     for problem in status.problems:
         yield Check("index", outcome, problem)
+    for failure in status.failures[:_MOST_NAMED]:
+        yield Check("file", "warning", f"{failure.path}: {failure.reason}")
+    for skipped in status.skipped[:_MOST_NAMED]:
+        yield Check("file", "ok", f"{skipped.path} is left out: {skipped.reason}")
+    if max(len(status.failures), len(status.skipped)) > _MOST_NAMED:
+        yield Check("file", "ok", "there are more such files: `recallite status --verbose` lists all")
 
 
 def _provider(name: str, choice: ProviderChoice, status: IndexStatus) -> Check:

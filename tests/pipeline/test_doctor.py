@@ -41,7 +41,7 @@ def test_all_is_well(remote: Any) -> None:
     done = remote.run("doctor", OPENAI_API_KEY=PLANTED_KEY)
 
     assert "failed" not in done.stdout and "warning" not in done.stdout
-    assert "1 of 1 files, 1 vectors" in done.stdout
+    assert "1 file indexed, 1 on disk, 1 vector" in done.stdout
     assert f"openai at {remote.server.url}, model loopback: 64 dimensions in " in done.stdout
     assert [list(request.texts) for request in remote.server.seen[before:]] == [[PROBE]]
     assert PLANTED_KEY not in done.stdout + done.stderr
@@ -97,6 +97,18 @@ def test_another_model_behind_the_same_name_is_told_by_the_length(remote: Any) -
 
     assert provider.outcome == "failed"
     assert "32 dimensions" in provider.text and "the index has 64" in provider.text
+
+
+def test_files_that_failed_or_are_left_out_are_named(lab: Any) -> None:
+    lab.note("memory/good.md", "quokka")
+    lab.note("memory/bin.md", b"\0\1\2" * 100)
+    (lab.workspace / "memory/link.md").symlink_to("good.md")
+    lab.index()
+
+    files = {check.text.partition(" ")[0].rstrip(":"): check for check in checks(lab)["file"]}
+
+    assert files["memory/bin.md"].outcome == "warning" and "binary" in files["memory/bin.md"].text
+    assert files["memory/link.md"].outcome == "ok" and "symlink" in files["memory/link.md"].text
 
 
 def test_the_fallback_is_tried_too(remote: Any) -> None:

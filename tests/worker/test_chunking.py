@@ -169,6 +169,17 @@ def test_headings_in_a_row_are_not_parted(one: str, length: int) -> None:
     assert "Section one" in holding and "sentence" in holding.partition("Section one")[2]
 
 
+@given(DOCUMENTS, BUDGETS)
+def test_lines_that_end_with_a_carriage_return_are_cut_at_the_same_places(text: str, budget: tuple[int, int]) -> None:
+    tokens, overlap = budget
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+
+    chunks = chunk_markdown(text.replace("\n", "\r"), tokens=tokens, overlap=overlap)
+
+    expected = [chunk.text for chunk in chunk_markdown(text, tokens=tokens, overlap=overlap)]
+    assert [chunk.text.replace("\r", "\n") for chunk in chunks] == expected
+
+
 @settings(max_examples=2000, deadline=None)
 @given(st.lists(st.sampled_from(["# One two\n", "## Three\n\n", "Four\n====\n", "body text.\n", "\n", "x" * 20 + "\n", "- a\n"]), max_size=60),
        st.integers(24, 100), st.integers(0, 20))  # fmt: skip

@@ -15,6 +15,7 @@ _SETEXT = re.compile(
 )
 _LIST_ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)", re.MULTILINE)
 _LINE = re.compile(r"\r\n|\r|\n")
+_LONE_RETURN = re.compile(r"\r(?!\n)")
 _SENTENCE = re.compile(r"(?<=[.!?…])[ \t]+|(?<=[.!?…][\"'”’)\]])[ \t]+|[。！？．｡]+[」』”’）)]*")
 _SPACE = re.compile(r"\s+|[、，；：]+")
 _PUNCTUATION = re.compile(r"[^\w\s]+|_+")
@@ -39,6 +40,8 @@ class Cuts:
 
     def __init__(self, text: str, *, longest_run: Callable[[int, int], bool], is_markdown: bool) -> None:
         """`longest_run` tells whether headings from one offset to another may count as one place."""
+        # A lone carriage return ends a line, too, but not for `^`: the copy has the same offsets.
+        text = _LONE_RETURN.sub("\n", text) if "\r" in text else text
         self._text = text
         self._found: list[list[int]] = []
         self._is_markdown = is_markdown
