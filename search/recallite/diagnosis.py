@@ -135,6 +135,6 @@ def _provider(name: str, choice: ProviderChoice, status: IndexStatus) -> Check:
     same = (status.provider, status.model) == (embedder.provider, embedder.space.model)
     of_index = status.vectors.dims if same else None
     if of_index not in (None, len(vector)):
-        remedy = "is another model behind the same name? `recallite index --force` makes the vectors anew"
+        remedy = "does another model answer there now? name it in `model` and run `recallite index`"
         return Check(name, "failed", f"{title}: {took}, but the index has {of_index}: {remedy}")
     return Check(name, "ok", f"{title}: {took}")

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from recallite.index.connection import IndexReader
+from recallite.index.rows import fetch
+from recallite.index.vector import VectorIndex
 from recallite.testing.embedder import DeterministicEmbedder
 
 
@@ -246,6 +249,25 @@ def test_without_the_cache_nothing_is_kept_but_all_is_indexed(lab) -> None:
     assert not lab.settings.cache_path.exists()
 
 
+@pytest.mark.parametrize("cache", [{"enabled": False}, {"maxEntries": 5}])
+@pytest.mark.parametrize("extension", [True, False])
+def test_a_rebuild_pays_for_new_texts_only_also_where_the_cache_holds_none(lab, cache, extension: bool) -> None:
+    lab.memory_search = {"cache": cache, "store": {"vector": {"enabled": extension}}}
+    for number in range(40):
+        lab.note(f"memory/{number}.md", f"the short note {number}")
+    lab.note("memory/long.md", "a sentence of some words. " * 80)
+    lab.index()
+    before = {text: vector for text, vector in vectors(lab).items() if text.startswith("the short")}
+    lab.memory_search = {**lab.memory_search, "chunking": {"tokens": 100, "overlap": 20}}
+    counting = Counting()
+
+    lab.index(embedders=counting)
+
+    assert counting.texts and all(text.startswith("a sentence") for text in counting.texts)
+    assert {text: vector for text, vector in vectors(lab).items() if text.startswith("the short")} == before
+    assert lab.memory().status().health == "ok"
+
+
 def test_the_cache_is_pruned_oldest_first(lab) -> None:
     lab.memory_search = {"cache": {"maxEntries": 5}}
     for number in range(12):
@@ -352,3 +374,21 @@ def test_extra_paths_inside_each_other_lose_nothing(lab) -> None:
 
     assert sorted(lab.paths("quokka")) == [str(lab.root / "notes/a.md"), str(lab.root / "notes/zz/.inner/b.md")]
     assert lab.paths("edited") == [str(lab.root / "notes/zz/.inner/b.md")]
+
+
+def vectors(lab) -> dict[str, bytes]:
+    """The vectors that answer, by the text of their chunks."""
+    reader = IndexReader(lab.settings.index_path)
+    with reader.reading() as connection:
+        space = reader.snapshot().space
+        assert space is not None
+        texts = dict(
+            fetch(
+                connection,
+                "SELECT c.id, c.text FROM chunks c JOIN files f ON f.id = c.file_id WHERE f.generation = ?",
+                (space.generation,),
+            )
+        )
+        found = VectorIndex(connection).vectors(texts, space)
+    reader.close()
+    return {texts[id_]: vector.tobytes() for id_, vector in found.items()}

@@ -11,6 +11,7 @@ from recallite.embeddings.protocol import Embedder, EmbeddingFailure, Space
 from recallite.embeddings.retry import embed_all
 from recallite_worker.batches import LEAST_TEXTS, Batching
 from recallite_worker.cache import EmbeddingCache, Vector, rounded
+from recallite_worker.inherited import InheritedVectors
 from recallite_worker.vectors import PendingChunk, VectorWriter
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class EmbeddingRun:
         self.batching = batching
         self.makes_jobs = makes_jobs and batching is not None
         self.tally = EmbeddingTally()
+        self._inherited = InheritedVectors(writer.store.connection, writer.space)
 
     def run(self, *, after: int = 0) -> int:
         """Embed until nothing waits or `stop` says so; the last chunk id seen, to go on from.
@@ -87,6 +89,8 @@ class EmbeddingRun:
         dims = self.embedder.space.dims
         if dims is None and self.cache is not None:
             dims = self.cache.known_dims(self.embedder.space)
+        if dims is None:
+            dims = self._inherited.dims
         if dims is not None:
             self.writer.set_dims(dims)
 
@@ -101,6 +105,7 @@ class EmbeddingRun:
         for chunk in chunks:
             by_hash.setdefault(chunk.hash, []).append(chunk)
         self._take_cached(by_hash)
+        self._take_inherited(by_hash)
         self._take_rejected(by_hash)
         if self.batching is not None:
             self._take_delivered(self.batching, by_hash)
@@ -135,6 +140,17 @@ class EmbeddingRun:
         chunks = {chunk.id: vector for hash_, vector in found.items() for chunk in by_hash.pop(hash_)}
         self.tally.cached += self.writer.write(chunks)
         self.on_progress(len(chunks))
+
+    def _take_inherited(self, by_hash: dict[bytes, list[PendingChunk]]) -> None:
+        waiting = [chunk.id for chunks in by_hash.values() for chunk in chunks]
+        found = self._inherited.find(waiting, dims=self.writer.space.dims)
+        if found:
+            self.tally.cached += self.writer.write(found)
+            for hash_, chunks in list(by_hash.items()):
+                by_hash[hash_] = [chunk for chunk in chunks if chunk.id not in found]
+                if not by_hash[hash_]:
+                    del by_hash[hash_]
+            self.on_progress(len(found))
 
     def _take_delivered(self, batching: Batching, by_hash: dict[bytes, list[PendingChunk]]) -> None:
         vectors = batching.delivered(list(by_hash))
