@@ -142,6 +142,46 @@ def test_a_folder_of_the_settings_that_is_not_there_keeps_its_text(noted, place:
     assert found(noted) == set(WORDS)
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["index", "force"])
+@pytest.mark.parametrize(
+    ("place", "indexed", "remedy"),
+    [
+        ("workspace/memory", "memory/a.md", "name its target in memorySearch.extraPaths"),
+        ("extra", "extra/c.md", "name its target in memorySearch.extraPaths instead"),
+        ("state/agents/main/sessions", "sessions/s.jsonl", "put the folder itself there"),
+    ],
+)
+def test_a_folder_of_the_settings_that_became_a_symlink_keeps_its_text(noted, place, indexed, remedy, force) -> None:
+    folder = noted.root / place
+    folder.rename(noted.root / "elsewhere")
+    folder.symlink_to(noted.root / "elsewhere")
+
+    first = run(noted, "index", *force)
+    noted.sync(str(noted.root / indexed) if place == "extra" else indexed)
+    second = run(noted, "index")
+    status = run(noted, "status")
+
+    for done in (first, second, status):
+        problem = next(line for line in done.stdout.splitlines() if "which is not followed" in line)
+        assert f"{folder} is a symlink, which is not followed: {STAYS}; " in problem and problem.endswith(remedy)
+    assert found(noted) == set(WORDS)
+    folder.unlink()
+    (noted.root / "elsewhere").rename(folder)
+    assert "symlink" not in run(noted, "index").stdout
+    assert found(noted) == set(WORDS)
+
+
+def test_a_symlink_deeper_in_the_notes_is_left_out_and_lets_its_text_go(noted) -> None:
+    folder = noted.workspace / "memory/sub"
+    folder.rename(noted.root / "elsewhere")
+    folder.symlink_to(noted.root / "elsewhere")
+
+    done = run(noted, "index")
+
+    assert "left out: memory/sub: symlink: links are not followed" in done.stdout
+    assert found(noted) == set(WORDS) - {"numbat"}
+
+
 @pytest.mark.parametrize("place", ["workspace", "extra"])
 def test_an_empty_folder_in_the_place_of_a_lost_one_lets_its_text_go(noted, place: str) -> None:
     (noted.root / place).rename(noted.root / "elsewhere")
