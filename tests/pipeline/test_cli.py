@@ -220,14 +220,15 @@ def test_a_terminal_sees_a_bar(lab) -> None:
     assert re.search(r"\d+/60", text) and "%" in text
 
 
-def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
+@pytest.mark.parametrize("command", ["index", "compact"])
+def test_a_second_writer_names_the_first_and_says_what_to_do(lab, command: str) -> None:
     release = threading.Event()
     with ProviderServer() as server:
         process = start_index(lab, server, each=Hold(release), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 90
         while server.requests < 1 and time.monotonic() < deadline:
             time.sleep(0.02)
-        second = lab.run("index", check=False, OPENAI_API_KEY=PLANTED_KEY)
+        second = lab.run(command, check=False, OPENAI_API_KEY=PLANTED_KEY)
         release.set()
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -236,6 +237,23 @@ def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
     assert second.stderr.splitlines() == [
         f"main: process {process.pid} is indexing this agent now: wait until it is done, or stop it"
     ]
+
+
+@pytest.mark.parametrize("command", ["index", "compact"])
+def test_a_slice_that_is_under_way_is_waited_for(lab, command: str) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.index()
+    queue = SqliteQueue(queue_path(lab.settings.state_dir))
+    lease = queue.lease("main")
+    slice_ends = threading.Timer(2.5, queue.release, [lease])  # longer than a command takes to begin
+    slice_ends.start()
+
+    done = lab.run(command, check=False)
+
+    slice_ends.join()
+    queue.close()
+    assert "is indexing" not in done.stderr and "being indexed" not in done.stderr
+    assert done.stdout.startswith("main: ")
 
 
 @pytest.mark.parametrize("agent", ["search", "status", "get", "config"])
