@@ -199,3 +199,14 @@ def test_an_extra_path_that_is_taken_out_of_the_settings_lets_its_text_go(noted)
     assert "does not exist" not in run(noted, "index").stdout
 
     assert found(noted) == set(WORDS) - {"dugong"}
+
+
+def test_a_folder_of_indexes_that_may_not_be_entered_is_told_once(noted, locked) -> None:
+    folder = noted.settings.index_path.parent
+    locked(folder, 0)
+
+    done = run(noted, "index")
+
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert str(noted.settings.index_path) in line and "Permission denied" in line and "Errno" not in line
