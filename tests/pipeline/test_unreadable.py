@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -199,6 +200,44 @@ def test_an_extra_path_that_is_taken_out_of_the_settings_lets_its_text_go(noted)
     assert "does not exist" not in run(noted, "index").stdout
 
     assert found(noted) == set(WORDS) - {"dugong"}
+
+
+@pytest.mark.parametrize("way", ["rights of the file", "rights of its folder", "folder lost"])
+def test_the_numbers_of_index_and_status_fit_each_other(noted, locked, way: str) -> None:
+    if way == "rights of the file":
+        locked(noted.workspace / "memory/sub/b.md", 0)
+    elif way == "rights of its folder":
+        locked(noted.workspace / "memory/sub", 0)
+    else:
+        (noted.root / "extra").rename(noted.root / "elsewhere")
+
+    done = run(noted, "index")
+    status = run(noted, "status").stdout
+
+    on_disk = 5 if way == "rights of the file" else 4
+    assert done.stdout.startswith("main: 5 files, 5 chunks")
+    assert f"5 indexed, {on_disk} on disk, 1 kept that cannot be read now, 5 chunks" in status
+    assert "1 indexed, 1 found, 0 below" in status
+
+
+def test_a_note_that_nobody_knows_of_is_not_named(noted, locked) -> None:
+    locked(noted.workspace, 0)
+
+    done, status = run(noted, "index"), run(noted, "status")
+
+    for shown in (done.stdout, status.stdout):
+        assert f"MEMORY.md cannot be read: {STAYS}" in shown
+        assert not re.search(r"(?<!\w)memory\.md", shown)
+
+
+def test_a_hit_of_a_note_that_cannot_be_read_says_that_it_may_be_so(noted, locked) -> None:
+    locked(noted.workspace / "memory/a.md", 0)
+    run(noted, "index")
+
+    assert (
+        "memory/a.md:1-1  (changed since it was indexed, or cannot be read now)"
+        in run(noted, "search", "wombat").stdout
+    )
 
 
 def test_a_folder_of_indexes_that_may_not_be_entered_is_told_once(noted, locked) -> None:
