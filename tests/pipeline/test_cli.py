@@ -77,7 +77,8 @@ def test_without_any_provider_the_run_is_whole_and_says_so(lab) -> None:
         (["search"], 2, "no query"),
         (["nonsense"], 2, "invalid choice"),
         (["search", "x", "--min-score", "2"], 2, "between 0 and 1"),
-        (["search", "x", "-n", "0"], 2, "at least 1"),
+        (["search", "x", "-n", "0"], 2, "from 1 to 200"),
+        (["search", "x", "-n", "many"], 2, "from 1 to 200"),
         (["search", "x", "-n", "201"], 2, "from 1 to 200"),
         (["eval", "x.jsonl", "-k", "201"], 2, "from 1 to 200"),
         (["search", "x", "--agent", "nobody"], 1, "main"),
@@ -86,6 +87,9 @@ def test_without_any_provider_the_run_is_whole_and_says_so(lab) -> None:
         (["search", "x"], 1, "recallite index"),
         (["index", "--agent", "nobody"], 1, "main"),
         (["adopt"], 1, "nothing"),
+        (["worker"], 1, "^recallite: no broker: give --broker"),
+        (["health"], 1, "^recallite: no broker: give --broker"),
+        (["flower"], 1, "^recallite: no broker: give --broker"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_made(lab, arguments: list[str], code: int, message: str) -> None:
