@@ -43,13 +43,16 @@ class RecalliteError(Exception):
 
 
 class ConfigError(RecalliteError):
-    """The configuration file is wrong; `problems` has one line per fault."""
+    """The configuration file is wrong; `problems` has one line per fault.
+
+    Without `file` it is the environment or the command line, which each line names itself.
+    """
 
     def __init__(self, file: Path | None, problems: list[str]) -> None:
         self.file = file
         self.problems = problems
-        where = str(file) if file is not None else "the configuration"
-        super().__init__("\n".join([f"Invalid config at {where}:", *(f"- {p}" for p in problems)]))
+        lines = problems if file is None else [f"Invalid config at {file}:", *(f"- {p}" for p in problems)]
+        super().__init__("\n".join(lines))
 
 
 class UnknownAgentError(RecalliteError):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recallite.config import AgentSettings
+from recallite.transcripts.names import FOLDER as SESSIONS_DIR
 from recallite.types import Health, IndexStatus
 from recallite.wording import counted
 from recallite.work.connect import broker_url
@@ -30,9 +31,11 @@ def of_disk(settings: AgentSettings, scan: Scan) -> Iterator[Problem]:
         yield Problem("degraded", f"the workspace {settings.workspace} {trouble}: {_STAYS}")
     elif _trouble_with_folder(notes) == _NO_FOLDER:
         yield Problem("degraded", f"{notes} {_NO_FOLDER}: no note can be in it")
+    yield from _of_links(settings, scan)
     for extra in settings.extra_paths:
-        if _is_missing(extra):
-            stays = f": {_STAYS}" if index_path(settings.workspace, extra) in scan.missing else ""
+        name = index_path(settings.workspace, extra)
+        if name not in scan.linked and _is_missing(extra):
+            stays = f": {_STAYS}" if name in scan.missing else ""
             yield Problem("degraded", f"the extra path {extra} does not exist{stays}")
     for path in scan.unreadable[:_MOST_NAMED]:
         yield Problem("degraded", f"{path} cannot be read: {_STAYS}")
@@ -40,6 +43,21 @@ def of_disk(settings: AgentSettings, scan: Scan) -> Iterator[Problem]:
         yield Problem(
             "degraded", f"{counted(left, 'more file or folder', 'more files and folders')} cannot be read: {_STAYS}"
         )
+
+
+def _of_links(settings: AgentSettings, scan: Scan) -> Iterator[Problem]:
+    """Folders that are to be looked into, and in whose place there is a symlink."""
+    own = {
+        NOTES_DIR: (
+            f"{settings.workspace / NOTES_DIR}",
+            "remove the link and name its target in memorySearch.extraPaths",
+        ),
+        SESSIONS_DIR: (f"{settings.sessions_dir}", "put the folder itself there"),
+    }
+    extra = "name its target in memorySearch.extraPaths instead"
+    for path in scan.linked:
+        shown, remedy = own.get(path, (f"the extra path {path}", extra))
+        yield Problem("degraded", f"{shown} is a symlink, which is not followed: {_STAYS}; {remedy}")
 
 
 _STAYS = "what is indexed of it stays as it is"

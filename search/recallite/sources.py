@@ -17,6 +17,7 @@ def scan_sources(settings: AgentSettings) -> Scan:
         scan.files.update(sessions.files)
         scan.skipped.extend(sessions.skipped)
         scan.unreadable.extend(sessions.unreadable)
+        scan.linked.extend(sessions.linked)
     return scan
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ from recallite.work import WorkQueue
 from recallite.work.connect import broker_url
 from recallite.work.producer_state import producer_state
 from recallite.workspace import FoundFile, Scan
+from recallite.workspace.files import NOTES_DIR, ROOT_NAMES
 
 _Sourced = TypeVar("_Sourced", FoundFile, IndexedFile)
 _WORSE: tuple[Health, ...] = ("ok", "degraded", "stale", "empty", "failed")
@@ -48,6 +49,7 @@ def agent_status(settings: AgentSettings, choice: ProviderChoice, queue: WorkQue
         return _switched_off(settings, choice, queue)
     scan = scan_sources(settings)
     counts, problems = _read_index(settings.index_path, extension_of(settings))
+    _drop_guesses(scan, counts.files if counts is not None else ())
     pipeline, trouble = _pipeline(settings, queue)
     status = _status(settings, choice, scan, counts, pipeline)
     problems += trouble
@@ -61,6 +63,14 @@ def agent_status(settings: AgentSettings, choice: ProviderChoice, queue: WorkQue
         problems.append(Problem("ok", f"a rebuild is under way ({status.rebuild})"))
     health: Health = max((problem.health for problem in problems), key=_WORSE.index, default=_WORSE[0])
     return replace(status, problems=tuple(problem.text for problem in problems), health=health)
+
+
+def _drop_guesses(scan: Scan, indexed: Container[str]) -> None:
+    """In a workspace that may not be entered nobody knows which notes there are: only what is indexed is named."""
+    if NOTES_DIR in scan.unreadable:
+        guessed = {name for name in ROOT_NAMES if name not in indexed}
+        scan.unreadable = [path for path in scan.unreadable if path not in guessed]
+        scan.skipped = [skipped for skipped in scan.skipped if skipped.path not in guessed]
 
 
 def _switched_off(settings: AgentSettings, choice: ProviderChoice, queue: WorkQueue | None) -> IndexStatus:
@@ -120,7 +130,8 @@ def _status(
     failed = [
         Failure(path, file.reason or "cannot be indexed") for path, file in indexed.items() if file.state == "failed"
     ]
-    good = {path: file for path, file in indexed.items() if file.state == "indexed"}
+    good = {path: file for path, file in indexed.items() if file.state == "indexed" or _is_kept(path, file, scan)}
+    kept = {path: file for path, file in good.items() if _is_kept(path, file, scan)}
     space = counts.space if counts is not None else None
     return IndexStatus(
         agent=settings.agent,
@@ -133,9 +144,10 @@ def _status(
         model=space.model if space is not None else None,
         provider_reason=choice.reason,
         fallback=counts.failover if counts is not None else None,
-        sources=tuple(_source_count(source, scan, good) for source in settings.search.sources),
+        sources=tuple(_source_count(source, scan, good, kept) for source in settings.search.sources),
         files_on_disk=len(scan.files),
         files_indexed=len(good),
+        files_kept=len(kept),
         chunks=counts.chunks if counts is not None else 0,
         unindexed=(*sorted(unindexed), *sessions.due),
         vanished=tuple(sorted(vanished)),
@@ -162,10 +174,20 @@ def _of_source(source: Source, files: Mapping[str, _Sourced]) -> dict[str, _Sour
     return {path: file for path, file in files.items() if file.source == source}
 
 
-def _source_count(source: Source, scan: Scan, good: Mapping[str, IndexedFile]) -> SourceCount:
+def _is_kept(path: str, file: IndexedFile, scan: Scan) -> bool:
+    """Whether a file that cannot be read now is found by what is indexed of it."""
+    if file.state == "failed":
+        return file.chunks > 0
+    return file.state == "indexed" and path not in scan.files and scan.keeps(path)
+
+
+def _source_count(
+    source: Source, scan: Scan, good: Mapping[str, IndexedFile], kept: Mapping[str, IndexedFile]
+) -> SourceCount:
     own = _of_source(source, good)
     chunks = sum(file.chunks for file in own.values())
-    return SourceCount(source, len(_of_source(source, scan.files)), len(own), chunks)
+    on_disk = len(_of_source(source, scan.files))
+    return SourceCount(source, on_disk, len(own), chunks, len(_of_source(source, kept)))
 
 
 def _pipeline(settings: AgentSettings, queue: WorkQueue | None) -> tuple[dict[str, Any], list[Problem]]:

@@ -174,6 +174,8 @@ class SourceCount:
     files_on_disk: int
     files_indexed: int
     chunks: int
+    files_kept: int = 0
+    """Those of the indexed ones that cannot be read now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,4 +287,6 @@ class IndexStatus:
     """Indexed transcripts in which neither user nor assistant says anything."""
     rewritten: tuple[str, ...] = ()
     """Transcripts that were cut or written anew after they were first indexed."""
+    files_kept: int = 0
+    """Indexed files that cannot be read now: what is indexed of them stays."""
     notes: tuple[str, ...] = field(default=())

@@ -77,7 +77,8 @@ def test_without_any_provider_the_run_is_whole_and_says_so(lab) -> None:
         (["search"], 2, "no query"),
         (["nonsense"], 2, "invalid choice"),
         (["search", "x", "--min-score", "2"], 2, "between 0 and 1"),
-        (["search", "x", "-n", "0"], 2, "at least 1"),
+        (["search", "x", "-n", "0"], 2, "from 1 to 200"),
+        (["search", "x", "-n", "many"], 2, "from 1 to 200"),
         (["search", "x", "-n", "201"], 2, "from 1 to 200"),
         (["eval", "x.jsonl", "-k", "201"], 2, "from 1 to 200"),
         (["search", "x", "--agent", "nobody"], 1, "main"),
@@ -86,6 +87,9 @@ def test_without_any_provider_the_run_is_whole_and_says_so(lab) -> None:
         (["search", "x"], 1, "recallite index"),
         (["index", "--agent", "nobody"], 1, "main"),
         (["adopt"], 1, "nothing"),
+        (["worker"], 1, "^recallite: no broker: give --broker"),
+        (["health"], 1, "^recallite: no broker: give --broker"),
+        (["flower"], 1, "^recallite: no broker: give --broker"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_made(lab, arguments: list[str], code: int, message: str) -> None:
@@ -220,14 +224,15 @@ def test_a_terminal_sees_a_bar(lab) -> None:
     assert re.search(r"\d+/60", text) and "%" in text
 
 
-def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
+@pytest.mark.parametrize("command", ["index", "compact"])
+def test_a_second_writer_names_the_first_and_says_what_to_do(lab, command: str) -> None:
     release = threading.Event()
     with ProviderServer() as server:
         process = start_index(lab, server, each=Hold(release), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 90
         while server.requests < 1 and time.monotonic() < deadline:
             time.sleep(0.02)
-        second = lab.run("index", check=False, OPENAI_API_KEY=PLANTED_KEY)
+        second = lab.run(command, check=False, OPENAI_API_KEY=PLANTED_KEY)
         release.set()
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -236,6 +241,23 @@ def test_a_second_index_run_names_the_first_and_says_what_to_do(lab) -> None:
     assert second.stderr.splitlines() == [
         f"main: process {process.pid} is indexing this agent now: wait until it is done, or stop it"
     ]
+
+
+@pytest.mark.parametrize("command", ["index", "compact"])
+def test_a_slice_that_is_under_way_is_waited_for(lab, command: str) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.index()
+    queue = SqliteQueue(queue_path(lab.settings.state_dir))
+    lease = queue.lease("main")
+    slice_ends = threading.Timer(2.5, queue.release, [lease])  # longer than a command takes to begin
+    slice_ends.start()
+
+    done = lab.run(command, check=False)
+
+    slice_ends.join()
+    queue.close()
+    assert "is indexing" not in done.stderr and "being indexed" not in done.stderr
+    assert done.stdout.startswith("main: ")
 
 
 @pytest.mark.parametrize("agent", ["search", "status", "get", "config"])
@@ -259,6 +281,35 @@ def test_a_query_may_begin_with_a_dash(keyword, arguments: list[str]) -> None:
     keyword.run("index", check=False)
 
     assert "memory/dash.md" in keyword.run("search", *arguments).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["memory/typo.md"], "recallite: no note memory/typo.md\n"),
+        (["memory/typo.md", "--from", "2"], "recallite: no note memory/typo.md\n"),
+        (["memory/typo.md", "--json"], "recallite: no note memory/typo.md\n"),
+        (["MEMORY.md", "--from", "99"], "recallite: MEMORY.md has 3 lines\n"),
+        (["memory/empty.md"], "recallite: memory/empty.md is empty\n"),
+        (["MEMORY.md", "--from", "2", "--lines", "1"], ""),
+    ],
+)
+def test_get_says_why_there_is_no_text(keyword, arguments: list[str], said: str) -> None:
+    keyword.note("memory/empty.md", "")
+
+    got = keyword.run("get", *arguments, check=False)
+
+    assert (got.returncode, got.stderr) == (0, said)
+    assert not got.stdout.strip() or json.loads(got.stdout) == {"text": "", "path": "memory/typo.md"}
+
+
+def test_get_says_that_the_workspace_is_not_there(keyword) -> None:
+    keyword.workspace.rename(keyword.root / "elsewhere")
+
+    got = keyword.run("get", "MEMORY.md", check=False)
+
+    assert (got.returncode, got.stdout) == (0, "")
+    assert got.stderr == f"recallite: no note MEMORY.md: the workspace {keyword.workspace} is not there\n"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

@@ -66,8 +66,15 @@ def test_an_unknown_agent_is_an_error_and_creates_nothing(lab) -> None:
     assert not (lab.root / "state").exists()
 
 
-@pytest.mark.parametrize("content", [b"SQLite format 3\0" + b"\0" * 4080, b"not a database at all", b"x"])
-def test_a_foreign_file_is_left_alone_and_the_remedy_named(lab, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (b"SQLite format 3\0" + b"\0" * 4080, "recallite adopt"),
+        (b"not a database at all", "is no database and is left as it is: set store.path to another file"),
+        (b"x", "is no database and is left as it is: set store.path to another file"),
+    ],
+)
+def test_a_foreign_file_is_left_alone_and_the_remedy_named(lab, content: bytes, remedy: str) -> None:
     lab.note("memory/a.md", "text")
     path = lab.settings.index_path
     path.parent.mkdir(parents=True)
@@ -76,8 +83,8 @@ def test_a_foreign_file_is_left_alone_and_the_remedy_named(lab, content: bytes) 
     outcome = lab.index()
 
     assert isinstance(outcome.error, ForeignIndexError)
-    assert "recallite adopt" in str(outcome.error)
-    with pytest.raises(ForeignIndexError, match="recallite adopt"):
+    assert remedy in str(outcome.error)
+    with pytest.raises(ForeignIndexError, match=remedy):
         lab.search("text")
     assert lab.memory().status().health == "failed"
     assert path.read_bytes() == content

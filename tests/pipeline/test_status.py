@@ -61,6 +61,20 @@ def test_a_missing_extra_path_is_a_problem(lab) -> None:
     assert status.problems == (f"the extra path {lab.root / 'nowhere'} does not exist: {STAYS}",)
 
 
+def test_a_folder_of_notes_that_is_a_symlink_is_a_problem(lab) -> None:
+    lab.note("memory/a.md", "quokka")
+    lab.index()
+    notes = lab.workspace / "memory"
+    notes.rename(lab.root / "elsewhere")
+    notes.symlink_to(lab.root / "elsewhere")
+    lab.index()
+
+    status = lab.memory().status()
+
+    assert (status.health, status.files_indexed) == ("degraded", 1)
+    assert len(status.problems) == 1 and f"{notes} is a symlink, which is not followed: {STAYS}" in status.problems[0]
+
+
 def test_a_folder_that_cannot_be_read_is_a_problem_and_keeps_its_rows(lab, monkeypatch) -> None:
     lab.note("memory/a.md", "quokka")
     lab.index()

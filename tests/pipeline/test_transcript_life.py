@@ -265,7 +265,7 @@ def test_an_index_of_the_version_before_is_read_and_then_brought_up(lab: Lab) ->
 
     lab.run("index", check=False)
 
-    assert "1 indexed of 1" in old[0] and "MEMORY.md" in old[1]
+    assert "1 indexed, 1 " in old[0] and "MEMORY.md" in old[1]
     assert "sessions/a.jsonl" in lab.run("search", "numbat").stdout
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,6 +143,46 @@ def test_a_folder_of_the_settings_that_is_not_there_keeps_its_text(noted, place:
     assert found(noted) == set(WORDS)
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["index", "force"])
+@pytest.mark.parametrize(
+    ("place", "indexed", "remedy"),
+    [
+        ("workspace/memory", "memory/a.md", "name its target in memorySearch.extraPaths"),
+        ("extra", "extra/c.md", "name its target in memorySearch.extraPaths instead"),
+        ("state/agents/main/sessions", "sessions/s.jsonl", "put the folder itself there"),
+    ],
+)
+def test_a_folder_of_the_settings_that_became_a_symlink_keeps_its_text(noted, place, indexed, remedy, force) -> None:
+    folder = noted.root / place
+    folder.rename(noted.root / "elsewhere")
+    folder.symlink_to(noted.root / "elsewhere")
+
+    first = run(noted, "index", *force)
+    noted.sync(str(noted.root / indexed) if place == "extra" else indexed)
+    second = run(noted, "index")
+    status = run(noted, "status")
+
+    for done in (first, second, status):
+        problem = next(line for line in done.stdout.splitlines() if "which is not followed" in line)
+        assert f"{folder} is a symlink, which is not followed: {STAYS}; " in problem and problem.endswith(remedy)
+    assert found(noted) == set(WORDS)
+    folder.unlink()
+    (noted.root / "elsewhere").rename(folder)
+    assert "symlink" not in run(noted, "index").stdout
+    assert found(noted) == set(WORDS)
+
+
+def test_a_symlink_deeper_in_the_notes_is_left_out_and_lets_its_text_go(noted) -> None:
+    folder = noted.workspace / "memory/sub"
+    folder.rename(noted.root / "elsewhere")
+    folder.symlink_to(noted.root / "elsewhere")
+
+    done = run(noted, "index")
+
+    assert "left out: memory/sub: symlink: links are not followed" in done.stdout
+    assert found(noted) == set(WORDS) - {"numbat"}
+
+
 @pytest.mark.parametrize("place", ["workspace", "extra"])
 def test_an_empty_folder_in_the_place_of_a_lost_one_lets_its_text_go(noted, place: str) -> None:
     (noted.root / place).rename(noted.root / "elsewhere")
@@ -159,3 +200,52 @@ def test_an_extra_path_that_is_taken_out_of_the_settings_lets_its_text_go(noted)
     assert "does not exist" not in run(noted, "index").stdout
 
     assert found(noted) == set(WORDS) - {"dugong"}
+
+
+@pytest.mark.parametrize("way", ["rights of the file", "rights of its folder", "folder lost"])
+def test_the_numbers_of_index_and_status_fit_each_other(noted, locked, way: str) -> None:
+    if way == "rights of the file":
+        locked(noted.workspace / "memory/sub/b.md", 0)
+    elif way == "rights of its folder":
+        locked(noted.workspace / "memory/sub", 0)
+    else:
+        (noted.root / "extra").rename(noted.root / "elsewhere")
+
+    done = run(noted, "index")
+    status = run(noted, "status").stdout
+
+    on_disk = 5 if way == "rights of the file" else 4
+    assert done.stdout.startswith("main: 5 files, 5 chunks")
+    assert f"5 indexed, {on_disk} on disk, 1 kept that cannot be read now, 5 chunks" in status
+    assert "1 indexed, 1 found, 0 below" in status
+
+
+def test_a_note_that_nobody_knows_of_is_not_named(noted, locked) -> None:
+    locked(noted.workspace, 0)
+
+    done, status = run(noted, "index"), run(noted, "status")
+
+    for shown in (done.stdout, status.stdout):
+        assert f"MEMORY.md cannot be read: {STAYS}" in shown
+        assert not re.search(r"(?<!\w)memory\.md", shown)
+
+
+def test_a_hit_of_a_note_that_cannot_be_read_says_that_it_may_be_so(noted, locked) -> None:
+    locked(noted.workspace / "memory/a.md", 0)
+    run(noted, "index")
+
+    assert (
+        "memory/a.md:1-1  (changed since it was indexed, or cannot be read now)"
+        in run(noted, "search", "wombat").stdout
+    )
+
+
+def test_a_folder_of_indexes_that_may_not_be_entered_is_told_once(noted, locked) -> None:
+    folder = noted.settings.index_path.parent
+    locked(folder, 0)
+
+    done = run(noted, "index")
+
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert str(noted.settings.index_path) in line and "Permission denied" in line and "Errno" not in line

@@ -37,10 +37,12 @@ class BatchWait:
     def run(self, outcomes: Mapping[str, AgentOutcome]) -> None:
         """Until no job is open, or the time is over. What comes is added to the outcomes.
 
-        An agent with `remote.batch.wait` false is looked at once: its jobs are submitted, as many as may run.
+        An agent with `remote.batch.wait` false is looked at once: its jobs are submitted, as many as may run. One whose
+        run ended with an error is left alone: vectors that come could not be written.
         """
         began = time.monotonic()
-        left = {agent.agent: agent for agent in self._agents if self._has_jobs(agent)}
+        failed = {name for name, outcome in outcomes.items() if outcome.error is not None}
+        left = {agent.agent: agent for agent in self._agents if agent.agent not in failed and self._has_jobs(agent)}
         while left and not self._stopped():
             soonest = 60.0
             for agent in list(left.values()):

@@ -11,7 +11,7 @@ from recallite.index.rows import fetch
 from recallite.index.schema import fts_table, vec_table
 from recallite.work import WorkQueue
 from recallite_worker.generations import Generations
-from recallite_worker.leases import LeaseKeeper
+from recallite_worker.leases import PATIENCE_SECONDS, LeaseKeeper, take_lease
 from recallite_worker.store import IndexStore, open_store, seen_epoch
 from recallite_worker.vectors import VectorWriter
 
@@ -19,7 +19,8 @@ from recallite_worker.vectors import VectorWriter
 def compact_agent(settings: AgentSettings, queue: WorkQueue) -> tuple[int, int]:
     """Rebuild the vector tables, merge the keyword index, give free pages back; bytes before and after.
 
-    Searches go on meanwhile. Raises LeaseHeldError when the agent is being indexed, and IndexUnusableError.
+    Searches go on meanwhile. A slice of indexing that is under way is waited for. Raises LeaseHeldError when the
+    agent is still being indexed then, and IndexUnusableError.
     """
     try:
         return _compact(settings, queue)
@@ -29,7 +30,8 @@ def compact_agent(settings: AgentSettings, queue: WorkQueue) -> tuple[int, int]:
 
 def _compact(settings: AgentSettings, queue: WorkQueue) -> tuple[int, int]:
     before = settings.index_path.stat().st_size
-    lease = queue.lease(settings.agent, at_least=seen_epoch(settings.index_path))
+    epoch = seen_epoch(settings.index_path)
+    lease = take_lease(queue, settings.agent, at_least=epoch, patience=PATIENCE_SECONDS)
     with LeaseKeeper(queue, lease):
         store = open_store(settings.index_path, epoch=lease.epoch, extension=extension_of(settings))
         try:

@@ -71,12 +71,14 @@ class EmbeddedExecutor:
         embedders: EmbedderFactory = open_embedder,
         threads: int = THREADS,
         slice_seconds: float = SLICE_SECONDS,
+        patience: float = 0.0,
         observe: Observer = lambda agent, progress: None,
     ) -> None:
         self._queue = queue
         self._embedders = embedders
         self._threads = threads
         self._slice_seconds = slice_seconds
+        self._patience = patience
         self._observe = observe
         self._stopped = threading.Event()
 
@@ -118,6 +120,7 @@ class EmbeddedExecutor:
             self._queue,
             embedders=self._embedders,
             seconds=self._slice_seconds,
+            patience=self._patience,
             rebuild=rebuild,
             stop=self._stopped.is_set,
             observe=lambda progress: self._observe(settings.agent, progress),

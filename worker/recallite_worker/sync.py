@@ -27,7 +27,7 @@ from recallite_worker.compaction import compact_when_wasteful
 from recallite_worker.forgetting import forget, must_forget
 from recallite_worker.generations import ChunkSettings, Generations
 from recallite_worker.keeping import keep, keep_unread
-from recallite_worker.leases import LeaseKeeper
+from recallite_worker.leases import LeaseKeeper, take_lease
 from recallite_worker.reading import ReadFile, read_note
 from recallite_worker.results import SyncProgress, SyncResult
 from recallite_worker.scanning import changed_paths
@@ -53,6 +53,7 @@ def sync_agent(
     lane: Lane | None = None,
     embedders: EmbedderFactory = open_embedder,
     seconds: float = SLICE_SECONDS,
+    patience: float = 0.0,
     rebuild: bool = False,
     stop: Callable[[], bool] = lambda: False,
     observe: Callable[[SyncProgress], None] = lambda progress: None,
@@ -60,11 +61,13 @@ def sync_agent(
     """Work on one agent for about `seconds`: dirty files first, text before vectors.
 
     `lane` "live" does fresh marks only, and embeds only what it wrote itself; None does everything.
-    `rebuild` begins a new generation. Raises LeaseHeldError, FencedError, IndexUnusableError; a file, a chunk
-    or a provider that fails is noted in the result and costs only itself, also when nobody foresaw how.
+    `rebuild` begins a new generation. `patience` is how long another writer is waited for. Raises LeaseHeldError,
+    FencedError, IndexUnusableError; a file, a chunk or a provider that fails is noted in the result and costs only
+    itself, also when nobody foresaw how.
     """
+    epoch = seen_epoch(settings.index_path)
+    lease = take_lease(queue, settings.agent, at_least=epoch, patience=patience, stop=stop)
     began = time.monotonic()
-    lease = queue.lease(settings.agent, at_least=seen_epoch(settings.index_path))
     with LeaseKeeper(queue, lease):
         try:
             store = open_store(settings.index_path, epoch=lease.epoch, extension=extension_of(settings))

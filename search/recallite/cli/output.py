@@ -65,10 +65,7 @@ def fallback_json(fallback: Fallback | None) -> dict[str, str] | None:
 
 def positive_int(text: str) -> int:
     """For argparse: a whole number of at least 1."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
+    number = _whole_number(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return number
@@ -76,10 +73,18 @@ def positive_int(text: str) -> int:
 
 def result_count(text: str) -> int:
     """For argparse: how many results, 1 to MOST_RESULTS."""
-    number = positive_int(text)
-    if number > MOST_RESULTS:
+    number = _whole_number(text)
+    if not 1 <= number <= MOST_RESULTS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_RESULTS}")
     return number
+
+
+def _whole_number(text: str) -> int:
+    """0, which is never allowed, for what is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return 0
 
 
 def fraction(text: str) -> float:

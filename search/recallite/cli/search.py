@@ -92,7 +92,7 @@ def _print(reply: SearchReply, *, explain: bool) -> None:
     if not reply.hits:
         print("No matches.")
     for hit in reply.hits:
-        mark = "  (changed since it was indexed)" if hit.stale else ""
+        mark = "  (changed since it was indexed, or cannot be read now)" if hit.stale else ""
         print(f"{hit.score:.3f} {visible(hit.path)}:{hit.start_line}-{hit.end_line}{mark}")
         if explain and hit.parts is not None:
             print(f"      {_explained(hit.parts)}")

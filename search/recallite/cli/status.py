@@ -51,7 +51,8 @@ def _lines(status: IndexStatus, *, everything: bool) -> Iterator[str]:
     yield f"Memory of {status.agent}: {status.health}"
     yield f"  Workspace:  {status.workspace}"
     yield f"  Index:      {status.index_path}"
-    yield f"  Files:      {status.files_indexed} indexed of {status.files_on_disk} on disk, {_chunks(status.chunks)}"
+    files = f"{status.files_indexed} indexed, {status.files_on_disk} on disk{_kept(status.files_kept)}"
+    yield f"  Files:      {files}, {_chunks(status.chunks)}"
     yield from _sessions(status)
     yield f"  Provider:   {_provider(status)}"
     vectors = status.vectors
@@ -92,9 +93,14 @@ def _sessions(status: IndexStatus) -> Iterator[str]:
         if count.source == "sessions":
             bad = f", {counted(status.bad_line_count, 'bad line')}" if status.bad_line_count else ""
             yield (
-                f"  Sessions:   {count.files_indexed} indexed of {count.files_on_disk} found, "
+                f"  Sessions:   {count.files_indexed} indexed, {count.files_on_disk} found{_kept(count.files_kept)}, "
                 f"{len(status.below_threshold)} below the threshold, {_chunks(count.chunks)}{bad}"
             )
+
+
+def _kept(number: int) -> str:
+    """What is indexed and may not be among what is on disk."""
+    return f", {number} kept that cannot be read now" if number else ""
 
 
 def _chunks(number: int) -> str:

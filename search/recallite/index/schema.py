@@ -118,7 +118,11 @@ def check_header(path: Path) -> None:
         raise IndexMissingError(f"nothing is indexed yet at {path}: run `recallite index`")
     if not header.strip(b"\0") or (len(header) < HEADER_BYTES and _is_sqlite(header)):
         raise damaged(path, "its first page is lost")
-    if not _is_sqlite(header) or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    if not _is_sqlite(header):
+        raise ForeignIndexError(
+            f"{path} is no database and is left as it is: set store.path to another file, or move this one away"
+        )
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise ForeignIndexError(
             f"{path} was not written by recallite and is left as it is: run `recallite adopt` to move it aside "
             "and to keep its vectors, or set store.path to another file"

@@ -10,7 +10,7 @@ from pathlib import Path
 from recallite.filenames import as_spelled, as_text
 from recallite.transcripts.names import FOLDER, is_transcript, transcript_name, transcript_path
 from recallite.workspace.figures import figures
-from recallite.workspace.files import FoundFile, Scan, SkippedFile
+from recallite.workspace.files import FoundFile, Scan, SkippedFile, refuse_link
 
 
 def scan_transcripts(folder: Path) -> Scan:
@@ -22,6 +22,7 @@ def scan_transcripts(folder: Path) -> Scan:
     try:
         if folder.is_symlink():
             scan.skipped.append(SkippedFile(FOLDER, "symlink: directories are not followed"))
+            scan.linked.append(FOLDER)
             return scan
         with os.scandir(folder) as listing:
             names = sorted(entry.name for entry in listing if is_transcript(entry.name))
@@ -70,10 +71,11 @@ def find_transcript(path: str, folder: Path) -> FoundFile | None:
         return None
     name = as_spelled(name)
     try:
-        info = None if folder.is_symlink() else (folder / name).lstat()
+        refuse_link(folder)
+        info = (folder / name).lstat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return _found(folder, name, info) if info is not None and stat.S_ISREG(info.st_mode) else None
+    return _found(folder, name, info) if stat.S_ISREG(info.st_mode) else None
 
 
 def find_archive(folder: Path, name: str, inode: int) -> str | None:

@@ -1,7 +1,7 @@
 """Which files are an agent's memory, and what their bytes say."""
 
 from recallite.workspace.files import FoundFile, Scan, SkippedFile, scan_memory
-from recallite.workspace.paths import read_excerpt, resolve_memory_path
+from recallite.workspace.paths import note_exists, read_excerpt, resolve_memory_path
 from recallite.workspace.text import BinaryContentError, LineMap, decode
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Scan",
     "SkippedFile",
     "decode",
+    "note_exists",
     "read_excerpt",
     "resolve_memory_path",
     "scan_memory",

@@ -56,10 +56,12 @@ class Scan:
     """Index paths of directories and files that could not be looked at now."""
     missing: list[str] = field(default_factory=list)
     """The same of what lies in a folder that the settings name and that is not there: a disk may be unmounted."""
+    linked: list[str] = field(default_factory=list)
+    """Index paths of folders that the settings name, `memory` included, in whose place there is a symlink."""
 
     def keeps(self, path: str) -> bool:
         """Whether what is indexed of this path stays although it was not found: it may be there."""
-        return is_below(path, self.unreadable) or is_below(path, self.missing)
+        return any(is_below(path, places) for places in (self.unreadable, self.missing, self.linked))
 
 
 def is_markdown(name: str) -> bool:
@@ -102,6 +104,8 @@ def find_memory_file(
     if inside and (parts in [(name,) for name in ROOT_NAMES] or (parts[0] == NOTES_DIR and len(parts) > 1)):
         if path == ROOT_NAMES[1] and _same_file(workspace / ROOT_NAMES[0], location):
             return None
+        if parts[0] == NOTES_DIR:
+            refuse_link(workspace / NOTES_DIR)
         return _find_below(workspace, workspace, parts, None)
     trouble: OSError | None = None
     for extra in extra_paths:
@@ -118,6 +122,8 @@ def find_memory_file(
 
 
 def _find_in_extra(workspace: Path, extra: Path, location: Path, exclude: Sequence[str]) -> FoundFile | None:
+    if location.is_relative_to(extra):
+        refuse_link(extra)
     if location == extra:
         return _find_below(workspace, extra.parent, (extra.name,), None)
     if location.is_relative_to(extra):
@@ -126,7 +132,7 @@ def _find_in_extra(workspace: Path, extra: Path, location: Path, exclude: Sequen
 
 
 def _find_below(workspace: Path, root: Path, parts: tuple[str, ...], rules: IgnoreRules | None) -> FoundFile | None:
-    if not is_markdown(parts[-1]) or (rules is not None and root.is_symlink()):
+    if not is_markdown(parts[-1]):
         return None
     for length in range(1, len(parts) + 1):
         here = root.joinpath(*parts[:length])
@@ -158,6 +164,12 @@ def _expect_folder(root: Path) -> None:
     """Raises OSError unless the folder is there: only then what is not in it is surely gone."""
     if not stat.S_ISDIR(root.stat().st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root))
+
+
+def refuse_link(folder: Path) -> None:
+    """Raises OSError when a symlink has taken the place of the folder: what lies behind it is not looked at."""
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, f"{folder} is a symlink, which is not followed")
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -207,6 +219,7 @@ class _Walk:
             return
         if stat.S_ISLNK(info.st_mode):
             self._skip(name, "symlink: name its target in extraPaths instead")
+            self.scan.linked.append(name)
         elif stat.S_ISDIR(info.st_mode):
             self.add_directory(extra, (), IgnoreRules(exclude))
         elif not is_markdown(extra.name):
@@ -242,6 +255,8 @@ class _Walk:
         try:
             if parts and directory.is_symlink():
                 self._skip(self.index_path(root, parts), "symlink: directories are not followed")
+                if parts == (NOTES_DIR,) and root == self.workspace:
+                    self.scan.linked.append(NOTES_DIR)
                 return []
             with os.scandir(directory) as listing:
                 return sorted(listing, key=lambda entry: entry.name)

@@ -145,6 +145,12 @@ def _existing_literal(path: str, workspace: Path, extra_paths: Sequence[Path]) -
     return allowed if os.path.lexists(allowed.root.joinpath(*allowed.parts)) else None
 
 
+def note_exists(path: str, workspace: Path, extra_paths: Sequence[Path] = ()) -> bool:
+    """Whether there is a note that `read_excerpt` reads for this path. Raises MemoryPathError."""
+    allowed = _existing_literal(path, workspace, extra_paths) or resolve_memory_path(path, workspace, extra_paths)
+    return os.path.lexists(allowed.root.joinpath(*allowed.parts))
+
+
 def read_excerpt(
     path: str,
     workspace: Path,

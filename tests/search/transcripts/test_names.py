@@ -95,7 +95,9 @@ def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
     assert not scan.files
     assert scan.skipped[0].reason == "symlink: directories are not followed"
-    assert find_transcript("sessions/a.jsonl", tmp_path / "link") is None
+    assert scan.keeps("sessions/a.jsonl")
+    with pytest.raises(OSError, match="is a symlink, which is not followed"):
+        find_transcript("sessions/a.jsonl", tmp_path / "link")
 
 
 def test_no_folder_is_no_fault(tmp_path: Path) -> None:

@@ -6,7 +6,13 @@ With a broker a worker of the maintenance queue does it, where the index is; wit
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import closing
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recallite.config import AgentSettings
+    from recallite.work import WorkQueue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from recallite.config import load_settings
     from recallite.work.connect import broker_url, open_publisher, open_queue, open_redis_queue
-    from recallite_worker.compaction import compact_agent
 
     settings = load_settings(args.config)
     names = [args.agent] if args.agent is not None else settings.agent_ids
@@ -29,11 +34,19 @@ def run(args: argparse.Namespace) -> int:
                 publisher.compact(agent.agent)
                 print(f"{agent.agent}: queued for a worker that serves maintenance")
         return 0
-    queue = open_queue(settings, None)
+    with closing(open_queue(settings, None)) as queue:
+        return max([_compact(agent, queue) for agent in agents], default=0)
+
+
+def _compact(agent: AgentSettings, queue: WorkQueue) -> int:
+    from recallite.errors import LeaseHeldError
+    from recallite_worker.compaction import compact_agent
+    from recallite_worker.leases import held_by
+
     try:
-        for agent in agents:
-            before, after = compact_agent(agent, queue)
-            print(f"{agent.agent}: {before / 1e6:.1f} MB → {after / 1e6:.1f} MB")
-    finally:
-        queue.close()
+        before, after = compact_agent(agent, queue)
+    except LeaseHeldError:
+        print(f"{agent.agent}: {held_by(queue.holder(agent.agent))}", file=sys.stderr)
+        return 1
+    print(f"{agent.agent}: {before / 1e6:.1f} MB → {after / 1e6:.1f} MB")
     return 0

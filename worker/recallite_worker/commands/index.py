@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from recallite.work.connect import broker_url, open_queue
     from recallite_worker.batch_wait import BatchWait
     from recallite_worker.executor import EmbeddedExecutor
+    from recallite_worker.leases import PATIENCE_SECONDS
     from recallite_worker.pause_wait import PauseWait
     from recallite_worker.progress import progress_display
 
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     try:
         with progress_display() as display:
-            executor = EmbeddedExecutor(queue, observe=display.update)
+            executor = EmbeddedExecutor(queue, patience=PATIENCE_SECONDS, observe=display.update)
             interrupted = _Interrupts(executor.stop)
             with interrupted:
                 for agent in enabled:
@@ -118,11 +119,12 @@ class _Interrupts:
 def _report(agent: AgentSettings, outcome: AgentOutcome | None, queue: WorkQueue, seconds: float) -> int:
     from recallite.client import MemorySearch
     from recallite.errors import LeaseHeldError
+    from recallite_worker.leases import held_by
 
     if outcome is None:
         return EXIT_FAILED
     if isinstance(outcome.error, LeaseHeldError):
-        print(f"{agent.agent}: {_held(queue.holder(agent.agent))}", file=sys.stderr)
+        print(f"{agent.agent}: {held_by(queue.holder(agent.agent))}", file=sys.stderr)
         return EXIT_FAILED
     if outcome.error is not None:
         print(f"{agent.agent}: failed: {outcome.error}", file=sys.stderr)
@@ -147,17 +149,6 @@ def _report(agent: AgentSettings, outcome: AgentOutcome | None, queue: WorkQueue
         if outcome.provider_reason is None or outcome.provider_reason not in problem:  # that is told below
             print(visible(f"  ! {problem}"))
     return _verdict(agent, outcome, degraded=status.health != "ok")
-
-
-def _held(holder: str | None) -> str:
-    """For people: who is at work on the agent, and what to do about it."""
-    from recallite.work.holder import Holder
-
-    if holder is None:
-        return "another process was indexing this agent: run `recallite index` again"
-    by = Holder.parse(holder)
-    who = f"process {by.pid}" if by.host == Holder.current().host else f"process {by.pid} on {by.host}"
-    return f"{who} is indexing this agent now: wait until it is done, or stop it"
 
 
 def _verdict(agent: AgentSettings, outcome: AgentOutcome, *, degraded: bool) -> int:
