@@ -283,35 +283,6 @@ def test_a_query_may_begin_with_a_dash(keyword, arguments: list[str]) -> None:
     assert "memory/dash.md" in keyword.run("search", *arguments).stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["memory/typo.md"], "recallite: no note memory/typo.md\n"),
-        (["memory/typo.md", "--from", "2"], "recallite: no note memory/typo.md\n"),
-        (["memory/typo.md", "--json"], "recallite: no note memory/typo.md\n"),
-        (["MEMORY.md", "--from", "99"], "recallite: MEMORY.md has 3 lines\n"),
-        (["memory/empty.md"], "recallite: memory/empty.md is empty\n"),
-        (["MEMORY.md", "--from", "2", "--lines", "1"], ""),
-    ],
-)
-def test_get_says_why_there_is_no_text(keyword, arguments: list[str], said: str) -> None:
-    keyword.note("memory/empty.md", "")
-
-    got = keyword.run("get", *arguments, check=False)
-
-    assert (got.returncode, got.stderr) == (0, said)
-    assert not got.stdout.strip() or json.loads(got.stdout) == {"text": "", "path": "memory/typo.md"}
-
-
-def test_get_says_that_the_workspace_is_not_there(keyword) -> None:
-    keyword.workspace.rename(keyword.root / "elsewhere")
-
-    got = keyword.run("get", "MEMORY.md", check=False)
-
-    assert (got.returncode, got.stdout) == (0, "")
-    assert got.stderr == f"recallite: no note MEMORY.md: the workspace {keyword.workspace} is not there\n"
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_any_encoding_of_the_output_will_do(keyword, encoding: str) -> None:
     keyword.note("memory/税関.md", "税関 🙂\n")
