@@ -24,19 +24,19 @@ def noted(lab):
         (["MEMORY.md", "--from", "2", "--lines", "1"], ""),
     ],
 )
-def test_get_says_why_there_is_no_text(keyword, arguments: list[str], said: str) -> None:
-    keyword.note("memory/empty.md", "")
+def test_get_says_why_there_is_no_text(noted, arguments: list[str], said: str) -> None:
+    noted.note("memory/empty.md", "")
 
-    got = keyword.run("get", *arguments, check=False)
+    got = noted.run("get", *arguments, check=False)
 
     assert (got.returncode, got.stderr) == (0, said)
     assert not got.stdout.strip() or json.loads(got.stdout) == {"text": "", "path": "memory/typo.md"}
 
 
-def test_get_says_that_the_workspace_is_not_there(keyword) -> None:
-    keyword.workspace.rename(keyword.root / "elsewhere")
+def test_get_says_that_the_workspace_is_not_there(noted) -> None:
+    noted.workspace.rename(noted.root / "elsewhere")
 
-    got = keyword.run("get", "MEMORY.md", check=False)
+    got = noted.run("get", "MEMORY.md", check=False)
 
     assert (got.returncode, got.stdout) == (0, "")
-    assert got.stderr == f"recallite: no note MEMORY.md: the workspace {keyword.workspace} is not there\n"
+    assert got.stderr == f"recallite: no note MEMORY.md: the workspace {noted.workspace} is not there\n"
