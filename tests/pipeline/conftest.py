@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from recallite.embeddings.registry import create_embedder
 from recallite.index.rows import Row, fetch
 from recallite.search.questions import QuestionEmbedder
 from recallite.testing.embedder import DeterministicEmbedder
+from recallite.testing.workspaces import write_config
 from recallite.transcripts import ALL_TRANSCRIPTS
 from recallite.work import SCAN
 from recallite.work.sqlite import SqliteQueue, queue_path
@@ -69,8 +69,7 @@ class Lab:
         config: dict[str, Any] = {"agents": {"defaults": defaults}, **self.config}
         if self.providers:
             config["models"] = {"providers": self.providers}
-        file = self.root / "openclaw.json"
-        file.write_text(json.dumps(config))
+        file = write_config(self.root / "openclaw.json", config)
         return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.root / "state")}).agent(None)
 
     def note(self, path: str, text: str | bytes) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ import pytest
 
 from recallite.config import Settings, load_settings
 from recallite.errors import QueueUnreachableError
+from recallite.testing.workspaces import write_config
 from recallite.work import SCAN, Lane
 from recallite_producer.outbox import Sender
 from recallite_producer.service import ProducerService
@@ -110,8 +110,7 @@ class Rig:
                 "list": [{"id": agent, "workspace": str(self.workspace(agent))} for agent in self.agents],
             }
         }
-        file = self.root / "openclaw.json"
-        file.write_text(json.dumps(config))
+        file = write_config(self.root / "openclaw.json", config)
         return load_settings(file, env={"OPENCLAW_STATE_DIR": str(self.state_dir)})
 
     def start(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -36,3 +38,11 @@ def write_daily_notes(root: Path, *, days: int, lines_per_day: int = 5) -> list[
         lines = [f"Entry {line} mentions keyword{day}x{line} among others." for line in range(lines_per_day)]
         notes[name] = "\n".join([f"# Day {day}", "", *lines, ""])
     return write_workspace(root, notes)
+
+
+def write_config(file: Path, config: Mapping[str, object]) -> Path:
+    """Write a configuration file in one step: a process that is just starting finds the old one or the new one."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside.write_text(json.dumps(config), encoding="utf-8")
+    beside.replace(file)
+    return file

@@ -5,7 +5,6 @@ pytest-celery's classes want a container; `ProcessContainer` is one without Dock
 
 from __future__ import annotations
 
-import json
 import os
 import signal as signals
 import subprocess
@@ -23,6 +22,7 @@ from recallite import AgentSettings, MemorySearch, Settings, load_settings
 from recallite.errors import IndexUnusableError
 from recallite.testing.provider_server import PLANTED_KEY, ProviderServer
 from recallite.testing.redis_server import RedisServer
+from recallite.testing.workspaces import write_config
 from recallite.work.connect import open_dispatch
 from recallite.work.dispatch import Dispatch
 from recallite.work.namespace import key_prefix, namespace_of
@@ -152,7 +152,7 @@ class Cluster:
         for agent in self.agents:
             (self.root / agent / "memory").mkdir(parents=True, exist_ok=True)
         config = {"agents": {"defaults": {"memorySearch": own}, "list": entries}}
-        self.config.write_text(json.dumps(config))
+        write_config(self.config, config)
 
     @property
     def config(self) -> Path:
