@@ -23,7 +23,8 @@ _RECALL = (
     "## Memory\n"
     "You have a long-term memory of notes. Before you answer anything about earlier work, decisions, dates, people, "
     "preferences or open tasks, call memory_search, then read what you need with memory_get. If you are unsure after "
-    "searching, say that you looked. A passage marked stale comes from a file that has changed since: read it anew."
+    "searching, say that you looked. A passage marked stale comes from a file that has changed since, or "
+    "that cannot be read now: try to read it anew."
 )
 _NAME_SOURCES = "Name your source (`Source: path#line`) where it helps the user to check it."
 _NO_SOURCES = "Do not mention paths or line numbers of notes in your answers unless you are asked for them."
